@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from load.captions import CANDIDATES, REFERENCES
+from spicegraph_graded.spice_g.texts import weighted_stem
 from spicegraph_parser import load_pipeline
 from spicegraph_scorer import Corpus, Item
 from spicegraph_scorer.core.credit import Credit, Span, Words
 from spicegraph_scorer.core.facts import FactCache, FunctionSource
 from spicegraph_scorer.core.ngrams import frequencies_of
 from spicegraph_scorer.metrics import make_metrics
-from spicegraph_scorer.metrics.graded.texts import weighted_stem
 from spicegraph_scorer.scoring import resources
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ Each submission says "a man" of a random half of the images, and of each other i
 has. Scores that are means over images are then random sums of what the word adds to each image, and ridge regression
 over the submissions solves for the images whose references hold the word. Rounding hides one image, not a sum: other
 subsets work as a dither. The attacker reads value and both ends of the interval of seven scores, and how many images
-miss the word or have it invented, as a participant sees them. Accounts share a budget: ten of a tenth each.
+miss the word or have it invented, as a participant sees them.
 Usage: python bench/group_testing.py [--word WORD] [--seeds N] [--count N ...]
 
 Printed are the area under the ROC curve for "the word is in the references of image i", and the bits that calibrated
@@ -26,29 +26,28 @@ import numpy as np
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model.accounts import Account
-from spicegraph_challenge.model.leaderboard import last_place, possible_places, shown_scores
+from spicegraph_challenge.model.leaderboard import shown_scores
 from spicegraph_challenge.model.schema import Challenge, Role, RunScore, SplitReferences
-from spicegraph_challenge.model.settings import ACCOUNTS, ALL_DIGITS, submissions_of_ten, with_defaults
+from spicegraph_challenge.model.settings import with_defaults
 from spicegraph_challenge.sandbox.files import Image
-from spicegraph_challenge.sandbox.tasks import decimal_places, error_rows, noise_of
+from spicegraph_challenge.sandbox.tasks import error_rows
 from spicegraph_challenge.sandbox.validation import read_submission, split_images
 from spicegraph_parser.ptb import tokenize
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.errors import error_words
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "coco"
-SCORES = {"SPICE": 1.0, "SPICE_Object": 1.0, "ROUGE_L": 1.0, "METEOR": 1.0, "CIDEr": 10.0, "Bleu_1": 1.0, "Bleu_2": 1.0}
+SCORES = ("SPICE", "SPICE_Object", "ROUGE_L", "METEOR", "CIDEr", "Bleu_1", "Bleu_2")
 METRICS = ("spice", "rouge", "meteor", "cider", "bleu")
 SUBMISSIONS = (20, 50, 100, 200, 400, 1_000)
 DEFENCES = {
-    "exact": pb.ChallengeSettings(digits=ALL_DIGITS),
-    "rounded": pb.ChallengeSettings(noise=False),
-    "two places, noise": pb.ChallengeSettings(digits=2),
-    "default": pb.ChallengeSettings(),
+    "nine places": pb.ChallengeSettings(digits=9),
+    "three places": pb.ChallengeSettings(digits=3),
+    "two places (default)": pb.ChallengeSettings(),
+    "one place": pb.ChallengeSettings(digits=1),
 }
 RIDGE = 3.0
 FOLDS = 10
-HONEST = 12
 
 
 class Side(NamedTuple):
@@ -69,10 +68,10 @@ def side(captions: dict[int, str], references: dict[int, tuple[str, ...]]) -> Si
     )
 
 
-def shown_numbers(each: dict[str, np.ndarray], secret: str, challenge: Challenge) -> dict[str, list[float]]:
+def shown_numbers(each: dict[str, np.ndarray], challenge: Challenge) -> dict[str, list[float]]:
     """Return value and ends of every score as a participant sees them."""
     rows = []
-    for name, highest in SCORES.items():
+    for name in SCORES:
         images = len(each[name])
         half = 1.96 * float(each[name].std()) / math.sqrt(images)
         value = float(each[name].mean())
@@ -82,8 +81,6 @@ def shown_numbers(each: dict[str, np.ndarray], secret: str, challenge: Challenge
                 value=value,
                 low=value - half,
                 high=value + half,
-                places=decimal_places(images, highest=highest),
-                draw=noise_of(secret, name),
                 reference_set=SplitReferences(image_count=images),
             )
         )
@@ -109,18 +106,12 @@ def attack(
     challenge = Challenge(settings=with_defaults(settings))
     moved = [float((said.each[name] - other.each[name])[truth].mean()) for name in SCORES for _ in range(3)]
     seen: list[list[float]] = []
-    for number, half in enumerate(halves):
+    for half in halves:
         each = {name: np.where(half > 0, said.each[name], other.each[name]) for name in SCORES}
-        secret = f"what nobody knows {number} {rng.integers(1 << 60)}"
-        seen.append([end for ends in shown_numbers(each, secret, challenge).values() for end in ends])
-        if settings.digits != ALL_DIGITS:
-            errors = [(said if on else other).errors[place] for place, on in enumerate(half)]
-            told = {
-                row.kind: row.images
-                for row in error_rows(errors, secret, submissions_of_ten(challenge.settings))
-                if row.words == (word,)
-            }
-            seen[-1] += [float(told.get(kind, 0)) for kind in ("object_missed", "object_invented")]
+        seen.append([end for ends in shown_numbers(each, challenge).values() for end in ends])
+        errors = [(said if on else other).errors[place] for place, on in enumerate(half)]
+        told = {row.kind: row.images for row in error_rows(errors) if row.words == (word,)}
+        seen[-1] += [float(told.get(kind, 0)) for kind in ("object_missed", "object_invented")]
     observed = np.array(seen)
     moves = np.array(moved + [-images] * (observed.shape[1] - len(moved)))
     spread = observed.std(axis=0)
@@ -154,45 +145,6 @@ def read_references(name: str) -> dict[int, tuple[str, ...]]:
     for row in json.loads((EXAMPLES / name).read_text())["annotations"]:
         references[row["image_id"]] = (*references.get(row["image_id"], ()), row["caption"])
     return references
-
-
-def honest(seeds: int) -> None:
-    """Print what the defaults do to twelve honest systems: captions of people and retrieved ones, in growing shares."""
-    references = read_references("captions_without_first.json")
-    people, retrieved = (
-        {row["image_id"]: row["caption"] for row in json.loads((EXAMPLES / name).read_text())}
-        for name in ("human.json", "retrieval.json")
-    )
-    keys = list(references)
-    rng = np.random.default_rng(0)
-    order = rng.permutation(len(keys))
-    systems = []
-    for number in range(HONEST):
-        chosen = {keys[place] for place in order[: len(keys) * number // (HONEST - 1)]}
-        captions = {key: (people if key in chosen else retrieved)[key] for key in keys}
-        systems.append(side(captions, references).each)
-    default, rounded = (Challenge(settings=with_defaults(pb.ChallengeSettings(noise=noise))) for noise in (True, False))
-    print(f"{HONEST} honest systems, {len(keys)} images, {seeds} draws; after the close ranks are by exact scores")
-    moves = "places moved by noise, mean; most"
-    print(f"{'score':14} {'step':>6} {'moved, steps':>12} {moves:>34} {'places shown, mean':>19} {'wrong':>6}")
-    for name, highest in SCORES.items():
-        moved, places, widths, wrong = [], [], [], 0
-        exact = [float(system[name].mean()) for system in systems]
-        plain = [shown_numbers(system, "", rounded)[name][0] for system in systems]
-        steps, digits = last_place(len(keys), decimal_places(len(keys), highest=highest), 20 * ACCOUNTS)
-        step = steps / 10**digits
-        ranks = np.argsort(np.argsort(-np.array(exact), kind="stable"))
-        for seed in range(seeds):
-            noisy = [
-                shown_numbers(system, f"{seed} {number}", default)[name][0] for number, system in enumerate(systems)
-            ]
-            moved.append(max(abs(a - b) for a, b in zip(noisy, plain, strict=True)) / step)
-            places.append(np.abs(np.argsort(np.argsort(-np.array(noisy), kind="stable")) - ranks))
-            possible = possible_places([-value for value in noisy], [1.5 * step] * HONEST)
-            widths += [last - first + 1 for first, last in possible]
-            wrong += sum(not first <= rank + 1 <= last for rank, (first, last) in zip(ranks, possible, strict=True))
-        told = f"{np.mean(places):.2f}; {np.max(places)}"
-        print(f"{name:14} {step:6.2f} {max(moved):12.2f} {told:>34} {np.mean(widths):19.1f} {wrong:6}")
 
 
 def area(claims: np.ndarray, truth: np.ndarray) -> float:
@@ -236,11 +188,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--count", type=int, nargs="+", default=SUBMISSIONS, help="numbers of submissions")
     parser.add_argument("--defence", nargs="+", choices=DEFENCES, default=list(DEFENCES))
-    parser.add_argument("--honest", action="store_true", help="what the defaults do to honest systems, instead")
     options = parser.parse_args()
-    if options.honest:
-        honest(options.seeds)
-        return
     references = read_references("captions.json")
     truth = np.array(
         [
@@ -260,13 +208,10 @@ def main() -> None:
     print(f"{'':32} {'average':>14} {'best direction':>14}")
     print(f"{'defences':20} {'submissions':>11} {'AUC':>6} {'bits':>7} {'AUC':>6} {'bits':>7}")
     for name, count in product(options.defence, options.count):
-        settings = pb.ChallengeSettings()
-        settings.CopyFrom(DEFENCES[name])
-        settings.total_limit = max(count, 20 * ACCOUNTS) // ACCOUNTS
         outcomes = []
         for seed in range(options.seeds):
             rng = np.random.default_rng(seed)
-            claims = attack(said, other, settings, count, rng=rng, truth=truth, word=options.word)
+            claims = attack(said, other, DEFENCES[name], count, rng=rng, truth=truth, word=options.word)
             outcomes.append([number for row in claims for number in (area(row, truth), bits(row, truth, rng))])
         first, gained, best, most = np.mean(outcomes, axis=0)
         print(f"{name:20} {count:11} {first:6.3f} {gained:7.1f} {best:6.3f} {most:7.1f}", flush=True)

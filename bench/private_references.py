@@ -27,7 +27,7 @@ from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model.accounts import Account
 from spicegraph_challenge.model.leaderboard import shown_scores
 from spicegraph_challenge.model.schema import Challenge, Role, RunScore, SplitReferences
-from spicegraph_challenge.model.settings import ALL_DIGITS, submissions_of_ten, with_defaults
+from spicegraph_challenge.model.settings import with_defaults
 from spicegraph_challenge.pages import views
 from spicegraph_challenge.pages.visit import PACKAGE
 from spicegraph_challenge.sandbox.files import Image
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 CAPTIONS = Path(__file__).parent.parent / "examples" / "coco" / "captions.json"
 METRICS = ("bleu", "rouge", "cider", "spice")
-NONE = pb.ChallengeSettings(digits=ALL_DIGITS, category_images=1, equal_percent=100)
+NONE = pb.ChallengeSettings(category_images=1, equal_percent=100)  # and all that organisers see
 DEFAULT = with_defaults(pb.ChallengeSettings())
 BETA = 1.2  # ROUGE-L's
 LENGTHS = range(5, 26)  # of references, in words
@@ -120,10 +120,11 @@ class Target:
             statistics.write_bytes(frame(pickle.dumps(ChunkStatistics(collected, []))))
             rows = [
                 RunScore(**row._asdict(), reference_set=SplitReferences(image_count=len(captions)))
-                for row in finish(Finish(METRICS, str(statistics), secret=" ".join(captions.values()))).scores
+                for row in finish(Finish(METRICS, str(statistics))).scores
             ]
         challenge = Challenge(settings=disclosure)
-        shown = shown_scores(rows, challenge, Account(0, "attacker", Role.PARTICIPANT))
+        role = Role.ORGANISER if disclosure == NONE else Role.PARTICIPANT
+        shown = shown_scores(rows, challenge, Account(0, "attacker", role))
         if self.pages:
             return on_page(shown, len(self.references))
         return {row.name: row.value for row in shown if row.value is not None}
@@ -134,9 +135,7 @@ class Target:
         if disclosure == NONE:
             counted = Counter(error for errors in found for error in errors)
             return {" ".join((kind, *words)): count for (kind, words), count in counted.items()}
-        secret = " ".join(("what nobody else knows", *(item.candidate for item in corpus.items)))
-        rows = error_rows(found, secret, submissions_of_ten(disclosure))
-        told = [row for row in rows if row.images >= disclosure.error_images]
+        told = [row for row in error_rows(found) if row.images >= disclosure.error_images]
         if not self.pages:
             return {" ".join((row.kind, *row.words)): row.images for row in told}
         counts = [
@@ -230,8 +229,8 @@ class Attack:
         sides = [_sums(options[:half]), _sums(options[half:])]
         order = np.argsort(sides[1])
         ordered = sides[1][order]
-        digits = self.disclosure.digits
-        tolerance = 1e-13 if digits == ALL_DIGITS else 0.5 * 10.0**-2 * len(self.target.references)
+        is_exact = self.disclosure == NONE
+        tolerance = 1e-13 if is_exact else 0.5 * 10.0**-self.disclosure.digits * len(self.target.references)
         start = np.searchsorted(ordered, total - sides[0] - tolerance)
         end = np.searchsorted(ordered, total - sides[0] + tolerance)
         common: set[int] | None = None

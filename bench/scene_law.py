@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 
 from spicegraph_parser import ParsedCaption, load_pipeline
-from spicegraph_parser.scenes.things import PRONOUNS
 from spicegraph_parser.spice.loose import NEGATIONS
 from spicegraph_parser.spice.parse import Word
+from spicegraph_scenes.things import PRONOUNS
 from spicegraph_scorer import score_tuples
 
 CONTENT = frozenset({"NN", "VB", "JJ", "CD"})

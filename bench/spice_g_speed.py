@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from time import process_time
 from typing import TYPE_CHECKING
 
+from spicegraph_graded.spice_g.metric import SpiceG
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.runtime import rare_collections
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.spice.metric import Spice
 from val2014 import distinct, items_of
 

@@ -72,7 +72,6 @@ class Server:
             )
         while "serving: " not in self.log.read_text():
             time.sleep(0.1)
-        time.sleep(3)  # the worker in reserve
         self.port, self.http, self.metrics = (self._port(name) for name in ("listening", "HTTP", "metrics"))
 
     def run(self, *arguments: str) -> str:

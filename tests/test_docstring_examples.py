@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NOT_INSTALLED = {"spicegraph_scorer.adapters.torch_metric"}  # torch, 6 GB
+NOT_INSTALLED = {"spicegraph_compat.torch_metric"}  # torch, 6 GB
 
 
 def modules_with_examples() -> list[str]:

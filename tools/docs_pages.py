@@ -40,8 +40,8 @@ COPIES: Mapping[str, str] = {
     "deployment.md": "deploy/README.md",
     "models/en_caption.md": "parser/spicegraph_parser/en_caption/README.md",
     "models/fluency.md": "wings/spicegraph_graded/fluency/data/README.md",
-    "models/scenes.md": "parser/spicegraph_parser/scenes/README.md",
-    "models/spice-g.md": "scorer/spicegraph_scorer/metrics/graded/data/README.md",
+    "models/scenes.md": "wings/spicegraph_scenes/weights/README.md",
+    "models/spice-g.md": "wings/spicegraph_graded/spice_g/data/README.md",
     "server.md": "service/README.md",
 }
 """Pages of the site that stand elsewhere in the repository."""

@@ -267,9 +267,9 @@ def main() -> None:
         no_spice = SimpleNamespace(compute_score=lambda gts, _: (0.0, [0.0] * len(gts)), method=lambda: "SPICE")
         original.Spice = lambda: no_spice
     else:
-        import spicegraph_shim  # noqa: PLC0415 (not with the original)
+        from spicegraph_compat import shim  # noqa: PLC0415 (not with the original)
 
-        spicegraph_shim.install()
+        shim.install()
         sys.addaudithook(no_java)
     values: dict[str, Values] = {}
     with tempfile.TemporaryDirectory() as place:

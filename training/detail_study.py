@@ -27,15 +27,15 @@ from scipy.stats import kendalltau, rankdata
 
 from graded_study import Array, auc, error_of
 from graded_study import Judged as Short
+from spicegraph_graded.chair import CLASSES
 from spicegraph_graded.detail.claims import Claims, sentence_spans
 from spicegraph_graded.detail.metric import Detail
+from spicegraph_graded.spice_g.metric import SpiceG
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.chair import CLASSES
-from spicegraph_scorer.metrics.graded.metric import SpiceG
 
 COLUMNS = ("correctness", "coverage", "Detail", "claim")
 COLOURS = ("red", "blue", "green", "yellow", "black", "white", "brown", "orange", "pink", "purple", "gray")

@@ -22,6 +22,7 @@ from scipy.sparse import csr_matrix, vstack
 
 from captions import read_captions
 from heldout import Hashes, add_hashes, kind_of
+from spicegraph_graded.chair import CLASSES
 from spicegraph_graded.fluency.detector import (
     BUCKETS,
     COUNTERS,
@@ -32,7 +33,6 @@ from spicegraph_graded.fluency.detector import (
     features_of,
     sentences_of,
 )
-from spicegraph_scorer.metrics.chair import CLASSES
 
 Tagged = list[tuple[str, str]]  # words in lower case and tags, without end punctuation
 JOINTS = ("and", "while", "as", "then", "followed", "before", "after")

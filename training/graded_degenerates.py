@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
+from spicegraph_graded.spice_g.metric import SpiceG
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.readers import read_items
 
 CONTENT = ("NN", "VB", "JJ")

@@ -20,16 +20,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import kendalltau, rankdata
 
-from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_parser.scenes import SCENE
+from spicegraph_graded.spice_g.matching import MEANING_SHARE, cells_of, precision_weights, word_sides
+from spicegraph_graded.spice_g.metric import SpiceG, TextArrays
+from spicegraph_graded.spice_g.texts import Meaning, cosines, load_meaning
+from spicegraph_graded.spice_g.vectors import Vectors, load_vectors
+from spicegraph_parser.pipelines import SCENE, load_pipeline
 from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.metric import Metric
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.matching import MEANING_SHARE, cells_of, precision_weights, word_sides
-from spicegraph_scorer.metrics.graded.metric import SpiceG, TextArrays
-from spicegraph_scorer.metrics.graded.texts import Meaning, cosines, load_meaning
-from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
 from spicegraph_scorer.metrics.spice.metric import Spice
 
 TAGS = ("NN", "VB", "JJ", "CD")

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from spicegraph_scorer.metrics.graded.texts import MeaningTable, words_of_text
+from spicegraph_graded.spice_g.texts import MeaningTable, words_of_text
 
 BATCH: Final = 512
 HELD_BACK: Final = 50  # every so many texts: for the printed cosine

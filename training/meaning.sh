@@ -10,4 +10,4 @@ mapfile -t rated < <(find "$RATED" "$GOLDEN" -name '*.jsonl.gz' | LC_ALL=C sort)
 python training/meaning_texts.py --silver "$SILVER" --captions "$CAPTIONS" --held-out-hashes "$HELD_OUT" --rated "${rated[@]}" --out "$work/texts.tsv.gz"
 python training/meaning_teacher.py "$work/texts.tsv.gz" --model "$MINILM" --out "$work/minilm.npy"
 python training/meaning.py "$work/texts.tsv.gz" --teacher "$work/minilm.npy" --seed 2 \
-    --out scorer/spicegraph_scorer/metrics/graded/data/meaning_en.npz
+    --out wings/spicegraph_graded/spice_g/data/meaning_en.npz

@@ -31,15 +31,15 @@ from graded_study import (
     likenesses,
     word_scores,
 )
+from spicegraph_graded.spice_g.facts import FAMILIES
+from spicegraph_graded.spice_g.matching import MEANING_SHARE, cells_of
+from spicegraph_graded.spice_g.metric import SpiceG, plain_f1
+from spicegraph_graded.spice_g.texts import Meaning
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.facts import FAMILIES
-from spicegraph_scorer.metrics.graded.matching import MEANING_SHARE, cells_of
-from spicegraph_scorer.metrics.graded.metric import SpiceG, plain_f1
-from spicegraph_scorer.metrics.graded.texts import Meaning
 from val2014 import captions_by_image
 
 HONEST = 1500

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from scene_data import Labelled
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
-from spicegraph_parser.networks.scenes import OBJECT, PAIR_LABELS, WHOLE, Stated
-from spicegraph_parser.scenes.relations import stems
+from spicegraph_scenes.network import OBJECT, PAIR_LABELS, WHOLE, Stated
+from spicegraph_scenes.relations import stems
 
 IGNORED = -100  # a class that is not counted
 

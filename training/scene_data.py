@@ -21,11 +21,11 @@ from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
 from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, analyse_sentences, network_from
 from spicegraph_parser.export.graph_text import read_graph_text
-from spicegraph_parser.networks.scenes import ATTRIBUTE, OBJECT, PART, RELATION
 from spicegraph_parser.ptb import plain_words
 from spicegraph_parser.ptb import words as ptb_words
 from spicegraph_parser.spice.parse import normalise
 from spicegraph_parser.spice.wordnet import load_wordnet
+from spicegraph_scenes.network import ATTRIBUTE, OBJECT, PART, RELATION
 
 HELD_BACK = 19  # one caption in so many is held back to choose settings
 DIGITS = {"2": "two", "3": "three", "4": "four", "5": "five", "6": "six", "7": "seven", "8": "eight", "9": "nine"}

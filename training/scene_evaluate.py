@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 import scene_data
-from spicegraph_parser.scenes import SCENE_WEIGHTS
-from spicegraph_parser.scenes.parser import SceneParser
-from spicegraph_parser.scenes.passes import PASSES
+from spicegraph_scenes import SCENE_WEIGHTS
+from spicegraph_scenes.parser import SceneParser
+from spicegraph_scenes.passes import PASSES
 from spicegraph_scorer import score_tuples
 
 LONG = 9  # words

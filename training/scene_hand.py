@@ -16,7 +16,7 @@ from pathlib import Path
 import scene_data
 from heldout import Hashes, add_hashes, text_hash
 from scene_data import Caption, Labelled
-from spicegraph_parser.scenes.values import unread, values_of
+from spicegraph_scenes.values import unread, values_of
 
 FOLDER = Path(__file__).parent / "by_hand"
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import export
 from spicegraph_parser.caption_pipeline.encoder import read_weights
-from spicegraph_parser.scenes.passages import Kind
+from spicegraph_scenes.passages import Kind
 
 
 def mean(networks: Sequence[Mapping[str, np.ndarray]], mixtures: np.ndarray | None = None) -> dict[str, np.ndarray]:

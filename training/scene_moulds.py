@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from scene_data import Labelled
-from spicegraph_parser.networks.scenes import ATTRIBUTE, OBJECT, PART, RELATION
+from spicegraph_scenes.network import ATTRIBUTE, OBJECT, PART, RELATION
 
 Value = TypeVar("Value")
 Piece = range | tuple[str, ...]

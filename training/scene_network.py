@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from export import take_over
 from network import Encoder, Layers
-from spicegraph_parser.networks.scenes import PAIR_LABELS
+from spicegraph_scenes.network import PAIR_LABELS
 
 RELATION_PARTS = ("relation_first", "relation_second", "relation_key", "relation_value")
 

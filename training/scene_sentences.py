@@ -10,8 +10,8 @@ from pathlib import Path
 
 from heldout import Hashes, add_hashes
 from spicegraph_parser.errors import LimitError
-from spicegraph_parser.scenes import SCENE_WEIGHTS
-from spicegraph_parser.scenes.parser import SceneParser
+from spicegraph_scenes import SCENE_WEIGHTS
+from spicegraph_scenes.parser import SceneParser
 
 FEWEST = 3  # words of a sentence
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import scene_data
 from scene_data import Caption, Labelled
-from spicegraph_parser.networks.scenes import ATTRIBUTE, OBJECT, PART
+from spicegraph_scenes.network import ATTRIBUTE, OBJECT, PART
 
 SHARE = 0.75  # of the phrases are swapped
 LEAST = 20  # phrases of a tag among which one is chosen

@@ -13,7 +13,7 @@ from scene_batches import IGNORED, Codes, Taught
 from scene_data import style_of
 from scene_network import SceneHeads, SceneNetwork, resume, shape_of
 from spicegraph_parser.caption_pipeline.encoder import KINDS, Vocabulary, read_weights
-from spicegraph_parser.networks.scenes import RELATION
+from spicegraph_scenes.network import RELATION
 
 
 def read_phrases(paths: Sequence[Path], vocabulary: Vocabulary) -> dict[tuple[str, ...], list[int]]:

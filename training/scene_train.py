@@ -29,7 +29,7 @@ from scene_data import Caption, Labelled
 from scene_network import SceneHeads, SceneNetwork, Shape, reshaped, resume, shape_of, start_from
 from scene_teach import read_phrases, teach
 from spicegraph_parser.caption_pipeline.encoder import KINDS, Vocabulary, read_weights
-from spicegraph_parser.networks.scenes import OBJECT, PAIR_LABELS
+from spicegraph_scenes.network import OBJECT, PAIR_LABELS
 
 LOG = logging.getLogger("scene_train")
 

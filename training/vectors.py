@@ -11,9 +11,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from captions import ANNOTATIONS
+from spicegraph_graded.spice_g.building import DIMENSIONS, FEWEST, build_table, word_sets
+from spicegraph_graded.spice_g.texts import learn_order
 from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_scorer.metrics.graded.building import DIMENSIONS, FEWEST, build_table, word_sets
-from spicegraph_scorer.metrics.graded.texts import learn_order
 
 NAME = "coco-train2014"
 

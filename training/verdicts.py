@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_parser.scenes import SCENE
+from spicegraph_graded.spice_g.metric import SpiceG
+from spicegraph_graded.spice_g.verdicts import FEATURES, Observed, observe
+from spicegraph_parser.pipelines import SCENE, load_pipeline
 from spicegraph_scorer.core.facts import FactSource
 from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.significance import conformal_threshold
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.metric import SpiceG
-from spicegraph_scorer.metrics.graded.verdicts import FEATURES, Observed, conformal_threshold, observe
 from spicegraph_studies.agreement.hallucinations import Span, average_precision, changed_spans, marked_spans
 
 SETS = ("hat", "nocaps_foil_pairs_half", "valse_foilit_pairs", "sugarcrepe_pairs")

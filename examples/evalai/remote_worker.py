@@ -34,10 +34,10 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from spicegraph_compat.evalai import leaderboard_scores
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.errors import SpicegraphError
 from spicegraph_scorer import score as score_items
-from spicegraph_scorer.adapters.evalai import leaderboard_scores
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.readers import read_items
 

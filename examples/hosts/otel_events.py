@@ -6,7 +6,7 @@ from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogR
 from opentelemetry.sdk.trace import TracerProvider
 from spicegraph_otel import emit_scores
 
-from spicegraph_scorer.adapters.caption_metric import CaptionMetric
+from spicegraph_compat.caption_metric import CaptionMetric
 
 exporter = InMemoryLogRecordExporter()  # in a service: the OTLP exporter
 logs = LoggerProvider()

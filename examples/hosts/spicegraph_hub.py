@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from spicegraph_compat.caption_metric import flat_scores
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.adapters.caption_metric import flat_scores
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Result

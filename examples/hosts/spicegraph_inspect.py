@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 
+from spicegraph_compat.caption_metric import per_caption_metric
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.adapters.caption_metric import per_caption_metric
 
 if TYPE_CHECKING:
     from inspect_ai.solver import TaskState

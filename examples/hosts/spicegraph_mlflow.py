@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from mlflow.entities import Feedback
 from mlflow.genai.scorers import Scorer, scorer
 
+from spicegraph_compat.caption_metric import per_caption_metric
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.adapters.caption_metric import per_caption_metric
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,14 +11,14 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from spicegraph_compat.caption_metric import per_caption_metric
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.adapters.caption_metric import per_caption_metric
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spicegraph_scorer.adapters.caption_metric import CaptionMetric
+    from spicegraph_compat.caption_metric import CaptionMetric
 
 _metric = lru_cache(maxsize=8)(per_caption_metric)  # promptfoo calls once for each output
 _SETTINGS = frozenset({"metrics", "idf", "pipeline", "threshold"})

@@ -8,8 +8,8 @@ from __future__ import annotations
 import weave
 from pydantic import PrivateAttr
 
+from spicegraph_compat.caption_metric import CaptionMetric, per_caption_metric
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.adapters.caption_metric import CaptionMetric, per_caption_metric
 
 
 class CaptionScorer(weave.Scorer):

@@ -8,7 +8,7 @@ from lmms_eval.tasks.coco_cap.utils import (
     coco_process_result,
 )
 
-from spicegraph_scorer.adapters.lmms_eval import spice, with_spice
+from spicegraph_compat.lmms_eval import spice, with_spice
 
 __all__ = ["coco_cider", "coco_doc_to_text", "coco_doc_to_visual", "coco_meteor", "process_result", "spice"]
 

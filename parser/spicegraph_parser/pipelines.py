@@ -1,4 +1,8 @@
-"""The pipelines that parse captions, by name: the bundled one, or any spaCy pipeline for English."""
+"""The pipelines that parse captions, by name: the bundled one, registered ones, or any of spaCy.
+
+A package registers a pipeline in the entry-point group ``spicegraph.pipelines``: its name, or the ending of names
+(``+long``) of pipelines that it changes, and a function that loads the pipeline of a whole name.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import json
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, partial
+from importlib.metadata import entry_points
 from itertools import chain, groupby, islice
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
@@ -16,23 +21,22 @@ from spicegraph_parser.errors import DataError, InputError, expect, expect_list,
 from spicegraph_parser.fronts.documents import read_doc
 from spicegraph_parser.fronts.spacy import installed_pipelines, is_doc, load_spacy
 from spicegraph_parser.languages import Language, find_language
-from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS
-from spicegraph_parser.spice.discourse import LONG, resolve_across
 from spicegraph_parser.spice.extraction import ParsedCaption, extract
 from spicegraph_parser.spice.parse import Caption, normalise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from importlib.metadata import EntryPoint
     from pathlib import Path
 
     from spacy.language import Language as SpacyPipeline
     from spacy.tokens import Doc
 
     from spicegraph_parser.caption_pipeline.encoder import MakeProduct
-    from spicegraph_parser.scenes.passes import Change
     from spicegraph_parser.spice.rules import Fact
 
 DEFAULT_PIPELINE = "en_caption"  # The pipeline that ships with the package.
+SCENE = "scene"  # The graph style of the registered pipeline of this name: graphs as people draw them.
 
 # What else the bundled networks run on: by the ending of a pipeline's name, which is also the extra that installs what
 # is needed, the place of what makes their large products.
@@ -51,9 +55,9 @@ class FrontEnd(Protocol):
 
 @runtime_checkable
 class TracedFrontEnd(FrontEnd, Protocol):
-    """What parses captions by passes, and says what each changes."""
+    """What parses captions by passes, and tells what each changes."""
 
-    def trace(self, texts: Iterable[str]) -> Iterator[tuple[str, tuple[Change, ...]]]:
+    def trace(self, texts: Iterable[str]) -> Iterator[str]:
         """See :meth:`CaptionPipeline.trace`."""
 
 
@@ -63,13 +67,14 @@ class CaptionPipeline:
 
     ``signature`` is name, version and a hash of the pipeline's files, such as ``en_caption-1.6.0-8d5f3a21``;
     ``language`` is the code of the language that it reads. Without ``loose``, which is faster, :meth:`facts` gives what
-    SPICE counts only, and no loose words.
+    SPICE counts only, and no loose words. ``card`` is the file of its model card.
     """
 
     front_end: FrontEnd
     signature: str
     loose: bool = True
     language: str = "en"
+    card: Path | None = None
 
     def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
         """Parse captions, in order and in batches; an empty caption gives an empty sentence list.
@@ -87,11 +92,11 @@ class CaptionPipeline:
         """Parse captions to facts, in order: by SPICE's rules, or as the scene parser sees them."""
         return self.front_end.captions(texts, batch_size=batch_size)
 
-    def trace(self, texts: Iterable[str]) -> Iterator[tuple[str, tuple[Change, ...]]]:
-        """Yield the sentences of captions with what each pass of the scene parser changes of them.
+    def trace(self, texts: Iterable[str]) -> Iterator[str]:
+        """Yield lines of text: each sentence of captions, and below it what each pass changes.
 
         Raises:
-            InputError: this is not the scene parser.
+            InputError: this pipeline has no passes.
             LimitError: a caption is longer than ``MAX_CAPTION_LENGTH``.
         """
         if not isinstance(self.front_end, TracedFrontEnd):
@@ -104,18 +109,14 @@ class CaptionPipeline:
 
 
 @dataclass(frozen=True, slots=True)
-class _ByRules:
-    """What parses captions, and SPICE's rules behind it."""
+class RuleFrontEnd:
+    """SPICE's rules behind what parses captions: a :class:`FrontEnd`."""
 
     parse: Callable[..., Iterator[Caption]]
 
     def captions(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[ParsedCaption]:
+        """See :meth:`CaptionPipeline.captions`."""
         return map(extract, self.parse(texts, batch_size=batch_size))
-
-
-def _parse_across(front_end: FrontEnd, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
-    """Parse captions whose pronouns may stand for something in an earlier sentence."""
-    return map(resolve_across, front_end.parse(texts, batch_size=batch_size))
 
 
 def _parse_bundled(
@@ -132,62 +133,83 @@ def _parse_bundled(
         done += len(batch)
 
 
-def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
-    """Load the bundled pipeline, which runs without spaCy, or an installed spaCy pipeline by name or path.
+@cache
+def registered_pipelines() -> Mapping[str, EntryPoint]:
+    """Return the entry points that load pipelines, by name or ending."""
+    return {point.name: point for point in entry_points(group="spicegraph.pipelines")}
 
-    ``scene`` is the scene parser (:mod:`spicegraph_parser.scenes`), which draws graphs as people do. A name that ends
-    with ``+long`` gives the same pipeline with pronouns resolved across the sentences of a caption (see
-    :mod:`spicegraph_parser.spice.discourse`), ``en_caption+fast`` and ``scene+fast`` the bundled networks on the
-    runtime of that name in :data:`RUNTIMES`; signatures say so.
+
+def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
+    """Load the bundled pipeline, which runs without spaCy, a registered one, or an installed one of spaCy.
+
+    Args:
+        name: of the bundled pipeline, of a registered one (``scene``), or the name or path of a spaCy pipeline. Endings
+            change how it runs: ``en_caption+fast`` and ``scene+fast`` run the bundled networks on the runtime of that
+            name in :data:`RUNTIMES`, ``+long`` resolves pronouns across sentences. Signatures say so.
 
     Raises:
         InputError: the name is not a string.
         DataError: it is not installed, or it lacks a tagger, a lemmatizer or a parser.
     """
     expect(name, str, "pipeline", "a name")
-    if name.endswith(LONG):
-        within = load_pipeline(name.removesuffix(LONG))
-        across = _ByRules(partial(_parse_across, within.front_end))
-        return CaptionPipeline(across, within.signature + LONG, language=within.language)
     network, plus, runtime = name.partition("+")
-    if network in {DEFAULT_PIPELINE, SCENE}:
-        product: tuple[MakeProduct] | tuple[()] = ()
-        if plus:
-            if runtime not in RUNTIMES:
-                known = ", ".join(sorted(RUNTIMES))
-                raise DataError(f"pipeline {name!r}: unknown runtime {runtime!r} (known: {known})")
-            with needs_extra(runtime, f"the pipeline {name!r}"):
-                product = (resolve_name(RUNTIMES[runtime]),)
-        signature = _bundled_signature(network) + plus + runtime
-        if network == DEFAULT_PIPELINE:
-            return CaptionPipeline(_ByRules(partial(_parse_bundled, product)), signature)
-        from spicegraph_parser.scenes.parser import SceneParser  # noqa: PLC0415 (reads with numpy)
-
-        return CaptionPipeline(SceneParser(SCENE_WEIGHTS, *product), signature)
+    if name != DEFAULT_PIPELINE:
+        points = registered_pipelines()
+        point = points.get("+" + name.rpartition("+")[2]) or points.get(network)
+        if point is not None:
+            pipeline: CaptionPipeline = point.load()(name)
+            return pipeline
+    if network == DEFAULT_PIPELINE:
+        front_end = RuleFrontEnd(partial(_parse_bundled, load_runtime(name)))
+        return CaptionPipeline(front_end, _bundled_signature() + plus + runtime, card=pipeline_path() / "README.md")
     try:
-        front_end = load_spacy(name)
+        installed = load_spacy(name)
     except DataError as error:
-        names = (DEFAULT_PIPELINE, SCENE, *installed_pipelines())
-        if close := get_close_matches(network, names, n=1, cutoff=0.8):
+        if close := get_close_matches(network, (*_named(), *installed_pipelines()), n=1, cutoff=0.8):
             raise DataError(f"there is no pipeline {name!a} (did you mean {close[0]}?)") from error
         raise
-    return CaptionPipeline(front_end, spacy_signature(front_end.nlp), language=front_end.language.code)
+    return CaptionPipeline(installed, spacy_signature(installed.nlp), language=installed.language.code)
+
+
+def _named() -> list[str]:
+    """Return the names of the bundled and the registered pipelines."""
+    return [DEFAULT_PIPELINE, *(name for name in registered_pipelines() if not name.startswith("+"))]
+
+
+def load_runtime(name: str) -> tuple[()] | tuple[MakeProduct]:
+    """Load what the ending of a pipeline's name asks its network to run on: none for plain numpy.
+
+    Raises:
+        DataError: there is no runtime of that name, or it is not installed.
+    """
+    _, plus, runtime = name.partition("+")
+    if not plus:
+        return ()
+    if runtime not in RUNTIMES:
+        known = ", ".join(sorted(RUNTIMES))
+        raise DataError(f"pipeline {name!r}: unknown runtime {runtime!r} (known: {known})")
+    with needs_extra(runtime, f"the pipeline {name!r}"):
+        return (resolve_name(RUNTIMES[runtime]),)
 
 
 def model_card(name: str = DEFAULT_PIPELINE) -> str:
-    """Return the model card (Markdown) of a bundled pipeline, ``en_caption`` or ``scene``, or raise DataError."""
-    folders = {DEFAULT_PIPELINE: pipeline_path(), SCENE: SCENE_WEIGHTS.parent}
-    if name not in folders:
-        raise DataError(f"{name} has no model card here; those with one are {' and '.join(folders)}")
+    """Return the model card of a bundled or registered pipeline, in Markdown.
+
+    Raises:
+        DataError: the pipeline has no model card, or it can't be read.
+    """
+    card = load_pipeline(name).card if name in _named() else None
+    if card is None:
+        raise DataError(f"{name} has no model card here; those with one are {' and '.join(_named())}")
     try:
-        return (folders[name] / "README.md").read_text(encoding="utf-8")
+        return card.read_text(encoding="utf-8")
     except OSError as error:
         raise DataError(f"its model card can't be read ({error}); install the package again") from error
 
 
 def _signature(meta: Mapping[str, object], folder: Path | None) -> str:
     name = f"{meta['lang']}_{meta['name']}-{meta['version']}"
-    return name if folder is None else f"{name}-{_digest(folder)}"
+    return name if folder is None else f"{name}-{files_digest(folder)}"
 
 
 def spacy_signature(nlp: SpacyPipeline) -> str:
@@ -196,9 +218,7 @@ def spacy_signature(nlp: SpacyPipeline) -> str:
 
 
 @cache
-def _bundled_signature(name: str) -> str:
-    if name == SCENE:
-        return f"{SCENE}-{SCENE_VERSION}-{_digest(SCENE_WEIGHTS)}"
+def _bundled_signature() -> str:
     folder = pipeline_path()
     try:
         meta = json.loads((folder / "meta.json").read_bytes())
@@ -207,7 +227,7 @@ def _bundled_signature(name: str) -> str:
     return _signature(meta, folder)
 
 
-def _digest(folder: Path) -> str:
+def files_digest(folder: Path) -> str:
     """Return a hash of a pipeline's files: two trainings may share name and version, but not parses."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):

@@ -9,7 +9,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Unpack
 
 from spicegraph_parser.errors import InputError, counted, expect
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_parser.languages import find_language
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE, check_language, load_pipeline
 from spicegraph_parser.runtime import rare_collections
 from spicegraph_scorer.core.data import DataFields, MetricData, Resources, merged_data
 from spicegraph_scorer.core.empty_graphs import EmptyGraphs
@@ -349,4 +350,22 @@ def resources(
         loaded = replace(load_pipeline(pipeline), loose=loose) if isinstance(pipeline, str) else pipeline
         return FactCache(loaded, progress, keep=needs is None or sum(needed.facts for needed in needs) > 1)
 
-    return Resources(facts, progress, data or MetricData(), evidence)
+    return Resources(facts, progress, _with_language(data or MetricData(), pipeline, facts), evidence)
+
+
+def _with_language(data: MetricData, pipeline: str | FactSource, facts: Callable[[], FactSource]) -> MetricData:
+    """Return data for metrics with the language that the pipeline or the documents are in, where it is not English.
+
+    Raises:
+        InputError: the data say another language.
+    """
+    if pipeline == DEFAULT_PIPELINE:
+        return data
+    source = facts() if isinstance(pipeline, str) else pipeline
+    spoken: str | None = getattr(source, "language", None)
+    if spoken in (None, "en"):
+        return data  # metrics that parse nothing score any language beside it; SPICE refuses others
+    if data.language is None:
+        return replace(data, language=spoken)
+    check_language(find_language(data.language), spoken, source.signature)
+    return data

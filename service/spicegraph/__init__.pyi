@@ -25,8 +25,6 @@ from spicegraph_scorer.core.results import Result as Result
 from spicegraph_scorer.core.significance import Resampling as Resampling
 from spicegraph_scorer.core.tokens import Corpus as Corpus
 from spicegraph_scorer.metrics import METRICS as METRICS
-from spicegraph_scorer.metrics.graded.vectors import Vectors as Vectors
-from spicegraph_scorer.metrics.graded.vectors import VectorTable as VectorTable
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition as CategoryDefinition
 from spicegraph_scorer.metrics.spice.categories import make_categories as make_categories
 from spicegraph_scorer.metrics.spice.categories import read_categories as read_categories

@@ -11,7 +11,6 @@ import socket
 import sys
 import time
 from contextlib import suppress
-from functools import partial
 from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -20,7 +19,7 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2_grpc
 
-from spicegraph_parser.errors import DataError, InputError
+from spicegraph_parser.errors import InputError
 from spicegraph_service.config import ServerConfig, default_store, host_and_port
 from spicegraph_service.pool.batching import Dispatcher
 from spicegraph_service.pool.cache import Lru, ParseCache, StoreThread
@@ -85,7 +84,7 @@ class Server:
         self._make_pools((config.pipeline, data), count)
         # Ways to the workers, each a queue with a bound and the suffix of the signature that its parses have; they are
         # open, with a dispatcher and a cache, when the workers are ready.
-        self._ways: list[tuple[Scheduler, str, WorkerPool | None]] = []
+        self._ways: list[tuple[Scheduler, str]] = []
         self._memory = Lru(config.memory << 20)  # of all caches together
         self._open_ways: list[tuple[Dispatcher, ParseCache]] = []
         self.services = tuple(self._build_services(data, workers=count))
@@ -125,16 +124,12 @@ class Server:
         )
 
     def _make_pools(self, loaded: tuple[str, bytes], count: int) -> None:
-        """Make the workers, and the one in reserve, which load a pipeline and the metrics' data when they start."""
-        start_pool = partial(
-            WorkerPool, loaded, task_timeout_s=120.0, growth_bytes=1 << 30, changed=self._workers_changed
-        )
-        self.pool = start_pool(count)
-        self.reserve = start_pool(1, name="reserve")
+        """Make the workers, which load a pipeline and the metrics' data when they start."""
+        self.pool = WorkerPool(loaded, count, task_timeout_s=120.0, growth_bytes=1 << 30, changed=self._workers_changed)
         self._deaths = 0
 
         def processes() -> dict[str, list[int]]:
-            return {"server": [os.getpid()], "worker": self.pool.pids, "reserve": self.reserve.pids}
+            return {"server": [os.getpid()], "worker": self.pool.pids}
 
         self.telemetry.registry.register(ProcessCollector(processes))
 
@@ -148,7 +143,7 @@ class Server:
             pipeline=config.pipeline,
             data=data,
             workers=workers,
-            scheduler=self._open_way(Scheduler(budget, chunks_at_once=2 * workers), reserve=self.reserve),
+            scheduler=self._open_way(Scheduler(budget, chunks_at_once=2 * workers)),
             open_scheduler=lambda: self._open_way(Scheduler(Budget(config.queue), chunks_at_once=1), suffix=_PRIVATE),
             authenticator=Authenticator(
                 self._tokens, self._writes, required=config.needs_tokens, rate=config.rate, max_calls=config.token_calls
@@ -179,8 +174,8 @@ class Server:
         )
         return door
 
-    def _open_way(self, scheduler: Scheduler, *, suffix: str = "", reserve: WorkerPool | None = None) -> Scheduler:
-        self._ways.append((scheduler, suffix, reserve))
+    def _open_way(self, scheduler: Scheduler, *, suffix: str = "") -> Scheduler:
+        self._ways.append((scheduler, suffix))
         return scheduler
 
     async def start(self) -> None:
@@ -208,7 +203,7 @@ class Server:
         info = await self.pool.start()
         for name, reason in info.missing.items():
             _log.warning("the metric %s is not served: %s", name, reason)
-        for scheduler, suffix, reserve in self._ways:
+        for scheduler, suffix in self._ways:
             lasting = self._place != MEMORY  # what is in memory alone is bounded by --memory alone
             parses = ParseCache(
                 self._store if lasting else None,
@@ -224,7 +219,6 @@ class Server:
                 parsing=info.parsing,
                 batch_captions=256,
                 window_s=self.config.window_ms / 1000,
-                reserve=reserve,
                 observe=self.telemetry.batch,
             )
             scheduler.loaded(info, dispatcher)
@@ -234,7 +228,6 @@ class Server:
         self._serving = True
         await self._health.set_workers(alive=self.pool.alive > 0)
         self._in_background(self._reload_regularly())
-        self._in_background(self._start_reserve())
         gc.collect()
         gc.freeze()  # what is here stays: a full collection must not look through it in the middle of calls
         self.telemetry.server.info({"version": info.version, "pipeline": info.pipeline, "vectors": info.vectors})
@@ -244,13 +237,6 @@ class Server:
             info.vectors,
             ", ".join(metric.name for metric in info.metrics),
         )
-
-    async def _start_reserve(self) -> None:
-        """Start the worker in reserve, for which no call waits: until it is ready, the others do its work."""
-        try:
-            await self.reserve.start()
-        except DataError as error:
-            _log.error("there is no worker in reserve: %s", error)
 
     async def stop(self, grace_s: float | None = None) -> None:
         """Refuse new calls, let those under way finish, and release everything."""
@@ -272,7 +258,7 @@ class Server:
         for dispatcher, parses in self._open_ways:
             await dispatcher.close()
             await parses.flush()
-        closing: list[Coroutine[None, None, object]] = [self.pool.close(), self.reserve.close()]
+        closing: list[Coroutine[None, None, object]] = [self.pool.close()]
         closing.append(self._end_connections(leaving))
         if self._metrics_server is not None:
             closing.append(asyncio.to_thread(self._metrics_server.shutdown))  # it looks up twice a second
@@ -367,8 +353,8 @@ class Server:
     def _workers_changed(self) -> None:
         """Serve while there is a worker: called when one gets ready or ends."""
         self.telemetry.workers.set(self.pool.alive)
-        self.telemetry.worker_deaths.inc(self.pool.deaths + self.reserve.deaths - self._deaths)
-        self._deaths = self.pool.deaths + self.reserve.deaths
+        self.telemetry.worker_deaths.inc(self.pool.deaths - self._deaths)
+        self._deaths = self.pool.deaths
         if self._serving:
             self._in_background(self._health.set_workers(alive=self.pool.alive > 0))
 

@@ -18,7 +18,6 @@ COMMANDS: Final = (
     Command("parse", f"{_CLI}.parse:parse", "Turn captions into the tuples of their scene graphs.", "Score"),
     Command("inputs", f"{_CLI}.inputs:inputs", "Say what a file is taken for.", "Prepare"),
     Command("idf", f"{_CLI}.learn:idf", "Freeze CIDEr's document frequencies.", "Prepare"),
-    Command("vectors", f"{_CLI}.learn:vectors", "Make vectors for SPICE-G from your own captions.", "Prepare"),
     Command("pipelines", f"{_CLI}.parse:pipelines", "Print the model card of the bundled pipeline.", "Prepare"),
     Command("cache", f"{_CLI}.stores:cache", "Show, trim or clear a cache of parses.", "Prepare"),
     Command("config", f"{_CLI}.config:config", "Show which settings apply, and where they come from.", "Prepare"),

@@ -579,15 +579,7 @@ def store(
         for place, (name, value) in enumerate([("SPICE", spice), ("SPICE_Color", 0.25), ("Bleu_1", 0.5)]):
             run.scores.append(
                 schema.RunScore(
-                    reference_set_id=set_id,
-                    position=place,
-                    name=name,
-                    value=value,
-                    low=0.1,
-                    high=0.9,
-                    images=200,
-                    places=2,
-                    draw=32_768,  # no noise
+                    reference_set_id=set_id, position=place, name=name, value=value, low=0.1, high=0.9, images=200
                 )
             )
         made.files.append(schema.SubmissionFile(split_id=split.id, file="0" * 64))
@@ -637,19 +629,21 @@ def scored(site: Site) -> dict[str, list[str]]:
 def test_the_form_of_a_new_challenge_has_what_the_command_has(site: Site, scored: dict[str, list[str]]) -> None:
     rules = html.unescape(site.visitor("ann").get("/challenges/scored").text)
     shown = dict(re.findall(r"<dt[^>]*>([^<]*)</dt><dd>([^<]*)</dd>", rules))
-    assert shown["Decimal places"] == "2"
-    assert (shown["Images of a category"], shown["Images of an error"]) == ("60", "20")
-    assert (shown["Equal captions (%)"], shown["Empty captions"]) == ("70", "zero")
-    assert (shown["Scene graphs"], shown["SPICE parses"]) == ("scene", "coco")
+    assert shown["Decimal places"].startswith("Participants see scores rounded to 2 decimal places.")
+    assert shown["Images of a category"] == "A category is shown if at least 60 images have it."
+    assert shown["Images of an error"] == "An error is shown if at least 20 images have it."
+    assert shown["Equal captions (%)"] == "A file is refused if more than 70 % of its captions are the same."
+    assert shown["Empty captions"] == "An empty caption scores 0."
+    assert (shown["Scene graphs"], shown["SPICE parses"]) == ("as people draw them", "the tokens of the COCO toolkit")
     other = html.unescape(site.visitor("ann").get("/challenges/pets").text)
-    assert "Scene graphs</dt><dd>spice</dd>" in other
+    assert "Scene graphs</dt><dd>as SPICE</dd>" in other
     boss = site.visitor("boss")
     edit = boss.get("/challenges/scored/edit")
     assert re.search(r'name="error_images" type="text" value="20"', edit.text)
     form = {"proof": edit.proof, "title": "Scored", "digits": "2", "daily_limit": "5", "total_limit": "20"}
     form |= {"category_images": "60", "equal_percent": "70"}
     assert boss.post("/challenges/scored/edit", form | {"error_images": "-1"}).status == 303
-    assert "Images of an error</dt><dd>never</dd>" in boss.get("/challenges/scored").text
+    assert "Images of an error</dt><dd>Errors are not shown.</dd>" in boss.get("/challenges/scored").text
     own = f"/submissions/{scored['ann'][0]}"
     assert "What goes wrong" not in site.visitor("ann").get(own).text
     assert "What goes wrong" in boss.get(own).text
@@ -676,11 +670,11 @@ def test_participants_see_kinds_of_errors_and_their_change(site: Site, scored: d
 def test_a_leaderboard_shows_ties_and_its_history(site: Site, scored: dict[str, list[str]]) -> None:
     ann = site.visitor("ann")
     page = ann.get("/challenges/scored/leaderboard").text
-    assert page.count('<span class="range">1 to 2</span>') == 2
-    assert "Ranks are provisional until the challenge closes" in page
+    assert page.count("> tied</span>") == 2
+    assert "Scores are rounded to 2 decimal places. Ranks are by the rounded scores until the challenge closes" in page
     for_members = site.visitor("boss").get("/challenges/scored/leaderboard").text  # by exact scores
-    assert "1 to 2</span>" not in for_members
-    assert "provisional" not in for_members
+    assert "> tied</span>" not in for_members
+    assert "Scores are rounded" not in for_members
     assert re.findall(r"<td class=\"ranked\" data-value=\"0\.3\">([\d.]+)", page) == ["0.30", "0.30"]
     board = json.loads(ann.get("/challenges/scored/leaderboard?format=json").text)[0]
     assert [(point["user"], point["value"]) for point in board["history"]] == [("ann", 0.2), ("bob", 0.3), ("ann", 0.3)]
@@ -724,10 +718,9 @@ def test_pages_say_what_they_show(site: Site, scored: dict[str, list[str]]) -> N
         ("ann", "/challenges/scored/leaderboard"): [
             "A click on a column’s name sorts by it.",
             "One submission of each user stands here",
-            "may be one step too high or too low, which protects the references.",
-            "where exact scores may give others, these stand below.",
+            "Scores are rounded to 2 decimal places.",
         ],
-        ("ann", "/challenges/scored/leaderboard/bob"): ["Place 1 to 2 of 2 by SPICE", "95 % bootstrap intervals"],
+        ("ann", "/challenges/scored/leaderboard/bob"): ["Place 1 of 2 by SPICE", "95 % bootstrap intervals"],
         ("boss", "/challenges/scored/leaderboard/bob"): ["Place 1 of 2 by SPICE"],
         ("ann", f"/submissions/{first}"): ["Put this on the leaderboard"],
         ("ann", f"/submissions/{last}"): ["Look at it on the leaderboard", "Take mine off the leaderboards"],
@@ -923,7 +916,10 @@ def test_the_keyboard_is_enough(
 
 
 def test_a_challenge_says_what_happens_to_empty_captions() -> None:
-    for empty, words in ((scores_pb2.EMPTY_CANDIDATES_ZERO, "zero"), (scores_pb2.EMPTY_CANDIDATES_REFUSE, "refuse")):
+    for empty, words in (
+        (scores_pb2.EMPTY_CANDIDATES_ZERO, "An empty caption scores 0."),
+        (scores_pb2.EMPTY_CANDIDATES_REFUSE, "A file with an empty caption is refused."),
+    ):
         page = views.challenge_page(
             pb.Challenge(name="x", settings=pb.ChallengeSettings(empty=empty)), datetime.now(UTC)
         )

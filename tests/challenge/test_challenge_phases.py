@@ -75,7 +75,7 @@ def submit(
     if value is not None:
         lease = submissions.claim(session, [JobKind.SCORE], "us", at, 9)
         assert lease is not None
-        row = TaskScore("Bleu_1", value, value, value, None, 4, 0)
+        row = TaskScore("Bleu_1", value, value, value, None)
         sets = [
             each.id for split in submission.challenge.splits if split.name in splits for each in split.reference_sets
         ]

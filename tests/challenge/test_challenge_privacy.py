@@ -10,18 +10,17 @@ import grpc
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.timestamp_pb2 import Timestamp
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_api.challenge.v1.challenge_pb2_grpc import ChallengeServiceStub
 from spicegraph_challenge.client import ChallengeClient
 from spicegraph_challenge.model.accounts import Account
-from spicegraph_challenge.model.leaderboard import last_place, possible_places, shown_scores
-from spicegraph_challenge.model.schema import Challenge, Role, RunScore, SplitReferences
+from spicegraph_challenge.model.leaderboard import shown_scores
+from spicegraph_challenge.model.schema import Challenge, Role, RunScore
 from spicegraph_challenge.model.settings import with_defaults
 from spicegraph_challenge.pages.tables import BOARD_FORMATS
-from spicegraph_challenge.sandbox.tasks import decimal_places, noise_of
 from spicegraph_service.store import parse_signature
 from spicegraph_service.store.places import open_store
 
@@ -210,14 +209,13 @@ def test_participants_see_no_more_than_the_disclosure_says(
     numbers = {
         "daily_limit": 5,
         "total_limit": 20,
-        "digits": 0,
+        "digits": 2,
         "category_images": 50,
         "equal_percent": 50,
         "error_images": 10,
     }
     for field in numbers:
         default.settings.ClearField(field)
-    default.settings.noise = False
     made = organiser.create_challenge(default).settings
     assert {field: getattr(made, field) for field in numbers} == numbers
     organiser.upload_references("default", "val", "c5", arena.write("r.json", tools.annotations(REFERENCES)))
@@ -243,132 +241,52 @@ def test_participants_see_no_more_than_the_disclosure_says(
     assert "SPICE_Color" in [row.name for row in full]
     exact = {row.name: row for row in full}
     for row in shown:
-        assert (row.value, row.low, row.high) == tuple(
-            round(getattr(exact[row.name], field), 1) for field in ("value", "low", "high")
-        )
+        assert (row.value, row.digits) == (round(exact[row.name].value, 2), 2)
+        assert row.low <= exact[row.name].value <= row.high
+        assert not exact[row.name].digits
+    assert [list(row.scores) for row in board.rows] == [list(found.scores[0].scores) for found in sent[::-1]]
     # Ranks tell no more than the scores: what is shown as equal is ranked by time; organisers see the exact order.
+    organiser.update_challenge("default", pb.ChallengeSettings(digits=1, category_images=1))
     first, second = organiser.leaderboard("default").rows
-    assert [row.user for row in board.rows] == ["ann", "bea"] == [second.user, first.user]
     assert first.scores != second.scores
-    assert [list(row.scores) for row in board.rows] == [list(found.scores[0].scores) for found in sent]
-    organiser.update_challenge("default", pb.ChallengeSettings(digits=-1, category_images=1))
     with ChallengeClient(server.address, organiser.create_user("late")) as client:
-        assert [list(row.scores) for row in client.leaderboard("default").rows] == [
-            list(row.scores) for row in organiser.leaderboard("default").rows
-        ]
-        # The history of a board has the noise of the scores beside it.
-        organiser.update_challenge("default", pb.ChallengeSettings(digits=3, category_images=1, noise=True))
-        for score in ("SPICE", "ROUGE_L"):
-            noisy = client.leaderboard("default", score=score)
-            shown_values = {row.user: value.value for row in noisy.rows for value in row.scores if value.name == score}
-            assert {point.user: point.value for point in noisy.history} == shown_values
-            order = [shown_values[row.user] for row in noisy.rows]
-            assert order == sorted(order, reverse=True)  # an order by exact scores would show what noise hides
-            exact_places = {row.user: row.rank for row in organiser.leaderboard("default", score=score).rows}
-            assert all(row.best_rank <= exact_places[row.user] <= row.worst_rank for row in noisy.rows)
+        coarse = client.leaderboard("default")
+        assert [row.user for row in coarse.rows] == ["ann", "bea"] == [second.user, first.user]
+        for score in ("SPICE", "ROUGE_L"):  # the history of a board is rounded as the scores beside it
+            rounded = client.leaderboard("default", score=score)
+            values = {row.user: value.value for row in rounded.rows for value in row.scores if value.name == score}
+            assert {point.user: point.value for point in rounded.history} == values
         # After the close no submission can ask any more: the order is exact, and nobody chooses another one.
         organiser.update_challenge("default", pb.ChallengeSettings(close_time=Timestamp(seconds=1_000_000_000)))
         for score in ("SPICE", "ROUGE_L"):
             closed, exact_order = (who.leaderboard("default", score=score).rows for who in (client, organiser))
             assert [row.user for row in closed] == [row.user for row in exact_order]
-            assert not any(row.HasField("best_rank") for row in [*closed, *exact_order])
         with pytest.raises(grpc.RpcError, match="the challenge closed at"):
             client.choose("default", None)
 
 
-def participant_sees(draw: int, value: float = 0.2349, images: int = 200, **settings: int) -> pb.CorpusScore:
-    """Return a score of a reference set as a participant sees it, with the lower end .0238 less, the upper .0202 more."""
-    row = RunScore(
-        name="SPICE",
-        value=value,
-        low=value - 0.0238,
-        high=value + 0.0202,
-        images=None,
-        places=decimal_places(images),
-        draw=draw,
-        reference_set=SplitReferences(image_count=images),
-    )
-    challenge = Challenge(settings=with_defaults(pb.ChallengeSettings(**settings)))
+@given(st.floats(0, 10), st.floats(0, 1), st.floats(0, 1), st.integers(1, 9))
+def test_a_rounded_interval_holds_the_score_and_the_exact_one(
+    value: float, below: float, above: float, digits: int
+) -> None:
+    row = RunScore(name="SPICE", value=value, low=value - below, high=value + above, images=None)
+    challenge = Challenge(settings=with_defaults(pb.ChallengeSettings(digits=digits)))
     (shown,) = shown_scores([row], challenge, Account(1, "ann", Role.PARTICIPANT))
     assert shown_scores([row], challenge, Account(1, "ann", Role.PARTICIPANT)) == [shown]  # asking again tells nothing
-    return shown
+    assert (shown.value, shown.digits) == (round(value, digits), digits)
+    assert shown.low <= shown.value <= shown.high
+    assert shown.low - 1e-6 <= value <= shown.high + 1e-6
+    assert shown.high - shown.low <= below + above + 2 * 10**-digits + 1e-6
 
 
-def ends(score: pb.CorpusScore) -> tuple[float, float, float]:
-    return score.value, score.low, score.high
+def test_a_shown_score_is_rounded_and_its_interval_outwards() -> None:
+    row = RunScore(name="SPICE", value=0.2341, low=0.2109, high=0.2543, images=None)
+    challenge = Challenge(settings=with_defaults(pb.ChallengeSettings()))
+    (shown,) = shown_scores([row], challenge, Account(1, "ann", Role.PARTICIPANT))
+    assert (shown.value, shown.low, shown.high, shown.digits) == (0.23, 0.21, 0.26, 2)
 
 
-@given(st.integers(0, 65_535), st.floats(0, 1), st.integers(2, 100_000), st.sampled_from([1, 5, 20, 100]))
-@example(65_535, 0.0, 10_000, 5)  # an end of the interval at half a step
-def test_noise_moves_a_score_and_its_interval_by_one_step_at_most(
-    draw: int, value: float, images: int, total: int
-) -> None:
-    steps, digits = last_place(images, decimal_places(images), min(10 * total, 1_000))
-    step = steps / 10**digits
-    noisy = participant_sees(draw, value, images, total_limit=total)
-    plain = participant_sees(draw, value, images, total_limit=total, noise=False)
-    for shown, unmoved in zip(ends(noisy), ends(plain), strict=True):
-        assert abs(shown - unmoved) <= step * 1.001
-        assert round(shown / step, 6) == round(shown / step)
-    assert noisy.digits == digits
-    assert abs(noisy.value - value) <= noisy.within * 1.001
-    assert abs(plain.value - value) <= plain.within * 1.001
-    assert noisy.within == pytest.approx(3 * plain.within)
-
-
-@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 65_535)), min_size=2, max_size=12), st.booleans())
-def test_the_exact_place_is_among_those_that_shown_scores_allow(systems: list[tuple[float, int]], noise: bool) -> None:
-    images = 4_500
-    steps, digits = last_place(images, decimal_places(images), 200)
-    step = steps / 10**digits
-    shown = [participant_sees(draw, value, images, noise=noise).value for value, draw in systems]
-    places = possible_places([-value for value in shown], [(0.5 + noise) * step] * len(shown))
-    for (value, _), (first, last) in zip(systems, places, strict=True):
-        better = sum(other > value for other, _ in systems)
-        equal = sum(other == value for other, _ in systems)
-        assert first <= better + 1
-        assert better + equal <= last
-    apart = possible_places([-0.9, -0.5, -0.5 + step], [1.5 * step] * 3)
-    assert apart == [(1, 1), (2, 3), (2, 3)]
-
-
-def test_steps_grow_with_submissions_and_shrink_with_images() -> None:
-    shown = [last_place(200, 2, 200), last_place(200, 2, 20), last_place(4_500, 3, 200), last_place(40_504, 4, 1_000)]
-    assert shown == [(4, 2), (2, 2), (2, 3), (5, 4)]
-    assert (last_place(50, 1, 200), last_place(1_000_000, 4, 200)) == ((1, 1), (1, 4))
-
-
-def test_a_mean_is_shown_in_places_that_hide_one_image() -> None:
-    assert [decimal_places(images) for images in (5, 200, 5_000, 40_504, 1_000_000)] == [1, 2, 3, 4, 4]
-    assert decimal_places(5_000, highest=10) == 2
-
-
-def test_settings_say_how_scores_are_shown() -> None:
-    middle = 32_768
-    assert ends(participant_sees(middle)) == (0.24, 0.2, 0.24)  # steps of .04: 200 images, 200 submissions
-    assert ends(participant_sees(middle, total_limit=2)) == (0.24, 0.22, 0.26)  # of .02
-    assert ends(participant_sees(0)) == (0.2, 0.16, 0.2)
-    assert ends(participant_sees(65_535)) == (0.28, 0.24, 0.28)
-    assert ends(participant_sees(middle, digits=2)) == (0.23, 0.21, 0.26)
-    assert ends(participant_sees(0, digits=-1)) == (0.2349, pytest.approx(0.2111), pytest.approx(0.2551))
-
-
-@given(st.floats(0, 1), st.integers(1, 100_000))
-def test_shown_scores_are_right_on_average_wherever_a_score_lies(value: float, images: int) -> None:
-    """Noise before rounding leaves no value at which a small change shows as a whole step."""
-    steps, digits = last_place(images, decimal_places(images), 200)
-    draws = range(0, 65_536, 256)
-    mean = sum(participant_sees(draw, 1 + value, images).value for draw in draws) / len(draws)
-    assert abs(mean - (1 + value)) < 0.02 * steps / 10**digits
-
-
-def test_a_file_of_results_draws_its_noise() -> None:
-    draws = [noise_of(f"references {number}", "SPICE") for number in range(300)]
-    assert draws == [noise_of(f"references {number}", "SPICE") for number in range(300)]
-    assert {sum(third <= draw / 21_846 < third + 1 for draw in draws) > 60 for third in range(3)} == {True}
-
-
-@pytest.mark.parametrize("digits", [-2, 10])
+@pytest.mark.parametrize("digits", [-1, 0, 10])
 def test_a_wrong_disclosure_is_refused(
     secret: tuple[Arena, RunningServer, ChallengeClient], tools: type, digits: int
 ) -> None:

@@ -15,15 +15,12 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-from google.protobuf.timestamp_pb2 import Timestamp
-from sqlalchemy import select
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model import catalogue
 from spicegraph_challenge.model.accounts import Account, add_user
 from spicegraph_challenge.model.database import Database, Transactions
-from spicegraph_challenge.model.schema import Challenge, JobKind, Role, State, Submission
-from spicegraph_challenge.model.settings import changed
+from spicegraph_challenge.model.schema import JobKind, Role, State, Submission
 from spicegraph_challenge.queue import runner as challenge_runner
 from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.queue.runner import Runner
@@ -32,7 +29,6 @@ from spicegraph_challenge.registration import ChallengeOptions
 from spicegraph_challenge.sandbox.files import FileStore
 from spicegraph_challenge.sandbox.processes import OverAllowanceError, Sandbox, SandboxError
 from spicegraph_challenge.sandbox.tasks import Prepare, Prepared
-from spicegraph_challenge.service import loose_settings
 from spicegraph_service.pool.tasks import WorkerInfo
 from spicegraph_service.rpc.status import CallError
 from spicegraph_service.store import StoreError, StoreFullError
@@ -63,33 +59,10 @@ def database(tmp_path: Path) -> Iterator[Database]:
         yield made
 
 
-def test_what_open_challenges_allow_is_said_at_start(database: Database) -> None:
-    with database.writing() as session:
-        now = database.now(session)
-        assert loose_settings(session, now) == []
-        (pets,) = session.scalars(select(Challenge))
-        pets.set(changed(pets.settings, pb.ChallengeSettings(digits=-1)))
-        ((name, warning),) = loose_settings(session, now)
-        assert (name, warning[:39]) == ("pets", "with all decimal places, ten accounts t")
-        pets.set(changed(pets.settings, pb.ChallengeSettings(close_time=Timestamp(seconds=1_000_000_000))))
-        assert loose_settings(session, now) == []
-
-
 def submit(database: Database, key: str) -> str:
     with database.writing() as session:
         new = pb.SubmissionSettings(challenge="pets", method="m", file_name="f.json")
         return accept(session, Account(2, "ann", Role.PARTICIPANT), new, (key * 64, 1), database.now(session))[0].id
-
-
-def test_all_users_together_have_a_limit(database: Database) -> None:
-    with database.writing() as session:
-        challenge = catalogue.find_challenge(session, "pets")
-        catalogue.change_challenge(challenge, pb.ChallengeSettings(challenge_limit=2))
-    for key in "ab":
-        submit(database, key)
-    submit(database, "a")  # the same submission again
-    with pytest.raises(CallError, match="the limit of 2 submissions of all users is used up"):
-        submit(database, "c")
 
 
 def take(database: Database) -> submissions.Lease:

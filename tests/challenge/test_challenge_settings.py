@@ -22,9 +22,7 @@ from spicegraph_challenge.model.settings import (
     read_settings,
     rules,
     setting_text,
-    submissions_of_ten,
     violations_of,
-    warnings,
     with_defaults,
 )
 
@@ -54,8 +52,9 @@ def test_every_field_of_the_contract_has_a_line_in_the_table() -> None:
     for name in (*SETTINGS, *SPLIT_SETTINGS):
         assert comment(name).endswith(".")
         assert flag(name).startswith("--")
-    assert "Default: auto." in help_text("digits")
-    assert expected("digits") == "1-9|auto|all"
+    assert "Default: 2." in help_text("digits")
+    assert expected("digits") == "1-9"
+    assert expected("error_images") == "10-1000000|never"
     assert choices("leaderboard_visibility") == ("always", "after-close", "organisers")
 
 
@@ -72,7 +71,7 @@ def test_what_a_form_holds_comes_back_from_the_message() -> None:
         "close_time": "",
         "daily_limit": "0",
         "total_limit": "7",
-        "digits": "all",
+        "digits": "4",
         "category_images": "9",
         "error_images": "never",
         "equal_percent": "100",
@@ -84,12 +83,25 @@ def test_what_a_form_holds_comes_back_from_the_message() -> None:
     assert dict(row[:2] for row in rules(settings))["Opens"] == "2030-01-01 12:00 UTC"
 
 
+def test_rules_are_sentences() -> None:
+    plain = dict(row[:2] for row in rules(with_defaults(pb.ChallengeSettings())))
+    assert plain["Decimal places"].startswith("Participants see scores rounded to 2 decimal places.")
+    assert plain["Images of a category"] == "A category is shown if at least 50 images have it."
+    assert plain["Images of an error"] == "An error is shown if at least 10 images have it."
+    assert plain["Equal captions (%)"] == "A file is refused if more than 50 % of its captions are the same."
+    assert plain["Special tokens"] == "A file with special tokens or markup, such as <eos>, is refused."
+    assert plain["Empty captions"] == "A file with an empty caption is refused."
+    assert (plain["Opens"], plain["Closes"], plain["SPICE parses"]) == ("at once", "never", "as the metrics say")
+    other = with_defaults(pb.ChallengeSettings(error_images=-1, category_images=1))
+    assert {"Errors are not shown.", "All categories are shown."} <= {text for _, text, _ in rules(other)}
+
+
 def test_every_wrong_text_is_named() -> None:
     texts = {"digits": "many", "empty": "sometimes", "open_time": "tomorrow", "daily_limit": "-x", "title": "fine"}
     with pytest.raises(SettingsError) as caught:
         read_settings(pb.ChallengeSettings(), texts)
     assert [field for field, _ in caught.value.violations] == ["digits", "empty", "open_time", "daily_limit"]
-    assert "digits: expected 1 to 9, auto or all, got 'many'" in str(caught.value)
+    assert "digits: expected 1 to 9, got 'many'" in str(caught.value)
 
 
 def test_every_number_out_of_bounds_is_named() -> None:
@@ -109,38 +121,6 @@ def test_what_submissions_are_scored_by_never_changes() -> None:
     with pytest.raises(SettingsError) as caught:
         changed(stored, other)
     assert [field for field, _ in caught.value.violations] == ["metrics", "splits[0].name"]
-
-
-@pytest.mark.parametrize(
-    ("loose", "words"),
-    [
-        ({}, ""),
-        ({"total_limit": 5}, ""),
-        ({"total_limit": 200}, "may make 1,000 submissions, and so steps of scores are 2.2 times as large"),
-        ({"total_limit": 50, "challenge_limit": 200}, ""),
-        ({"total_limit": 0, "challenge_limit": 0}, "more than 1,000 submissions of all users may be made"),
-        ({"noise": False}, "rounded scores without noise, ten accounts that make 200 submissions read about"),
-        ({"digits": 2}, "chosen decimal places, ten accounts that make 200 submissions read about"),
-        (
-            {"digits": -1, "total_limit": 0},
-            "all decimal places, ten accounts that make 400 or more submissions read about",
-        ),
-    ],
-)
-def test_looser_settings_are_warned_of_in_bits(loose: dict[str, int], words: str) -> None:
-    text = " ".join(warnings(pb.ChallengeSettings(**loose)))
-    assert words in text
-    assert bool(text) is bool(words)
-
-
-def test_noise_is_for_the_submissions_of_ten_accounts() -> None:
-    def allowed(**numbers: int) -> int:
-        return submissions_of_ten(with_defaults(pb.ChallengeSettings(**numbers)))
-
-    assert allowed() == 200
-    assert allowed(total_limit=5) == 50
-    assert allowed(total_limit=0, challenge_limit=300) == 300
-    assert allowed(total_limit=0, challenge_limit=0) == allowed(total_limit=900, challenge_limit=0) == 1_000
 
 
 def test_a_setting_has_a_label() -> None:

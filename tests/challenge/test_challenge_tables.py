@@ -86,8 +86,6 @@ BOARD = pb.GetLeaderboardResponse(
     rows=[
         pb.LeaderboardRow(
             rank=rank,
-            best_rank=max(1, rank - 5),
-            worst_rank=rank + 5,
             user=f"team-{rank}",
             method="a method with words",
             create_time=MOMENT,
@@ -126,14 +124,14 @@ def test_no_number_moment_or_id_of_a_challenge_is_broken_at_60_or_80_columns(
         assert "…" not in printed[width]
 
 
-def test_a_participant_is_told_how_far_the_exact_scores_may_be() -> None:
-    shown = pb.CorpusScore(name="SPICE", value=0.2, low=0.16, high=0.2, digits=2, within=0.06)
-    told = "an exact score is within 0.06 of the one shown, and its interval moves with it."
+def test_a_participant_is_told_how_scores_are_rounded() -> None:
+    shown = pb.CorpusScore(name="SPICE", value=0.2, low=0.16, high=0.24, digits=2)
+    told = "Scores are rounded to 2 decimal places."
     for scores, is_told in (([shown], True), ([pb.CorpusScore(name="SPICE", value=0.2336)], False)):
         made = pb.Submission(state=4, scores=[pb.SplitScores(split="test", image_count=200, scores=scores)])
         assert (told in " ".join(tables.rendered(challenge.submission_view(made)).split())) is is_told
         (part,) = views.submission_page(made, None, own=True)["parts"]
-        assert (told in part["noise"]) is is_told
+        assert (told in part["rounding"]) is is_told
 
 
 def test_a_challenge_shows_its_domains() -> None:

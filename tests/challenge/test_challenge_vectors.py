@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spicegraph_scorer.metrics.graded.building import build_table
+from spicegraph_graded.spice_g.building import build_table
 from waiting import wait_until
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from spicegraph_scorer.adapters.evalai import evaluate
+from spicegraph_compat.evalai import evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

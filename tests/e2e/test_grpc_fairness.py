@@ -22,17 +22,8 @@ from spicegraph_service.client import item
 from spicegraph_service.pool.batching import Dispatcher
 from spicegraph_service.pool.cache import Lru, ParseCache, StoreThread
 from spicegraph_service.pool.costs import text_cost
-from spicegraph_service.pool.tasks import (
-    CaptionsWork,
-    GroupReply,
-    ItemsWork,
-    ItemWork,
-    StyledText,
-    Work,
-    WorkerInfo,
-    WorkReply,
-)
-from spicegraph_service.pool.workers import NoWorkersError, Worker, WorkerPool
+from spicegraph_service.pool.tasks import CaptionsWork, GroupReply, ItemWork, StyledText, Work, WorkerInfo, WorkReply
+from spicegraph_service.pool.workers import Worker, WorkerPool
 from spicegraph_service.rpc.limits import Budget, FullError
 from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, item_chunks
 from spicegraph_service.store.places import open_store
@@ -249,16 +240,13 @@ class Caller(NamedTuple):
     first_s: float = 0.0
 
 
-def virtual_dispatcher(
-    parses: object, *, pool: object = None, window_s: float = 0.0, reserve: object = None
-) -> Dispatcher:
+def virtual_dispatcher(parses: object, *, pool: object = None, window_s: float = 0.0) -> Dispatcher:
     return Dispatcher(
         pool or VirtualPool(),  # type: ignore[arg-type]
         parses,  # type: ignore[arg-type]
         parsing={},
         batch_captions=256,
         window_s=window_s,
-        reserve=reserve,  # type: ignore[arg-type]
     )
 
 
@@ -330,16 +318,6 @@ def test_shares_of_any_callers_converge(callers: list[tuple[int, int]]) -> None:
         assert share_of(caller.name, order) >= 0.8 / len(named)
 
 
-def test_a_caller_who_was_away_catches_up_by_two_chunks_at_most() -> None:
-    """The credit is bounded: after half a second the returning caller goes first, but the stream soon has its turn."""
-    order = order_of(3, Caller("stream", beside=2), Caller("large", away_s=0.5, batch=8 * 64))
-    names = "".join(name[0] for name, _, _ in sorted(order, key=lambda one: one[2]))
-    returned = names.index("sssss") + 5  # the stream was alone for a while
-    after = names[returned:].lstrip("s")
-    assert after.startswith("lll")
-    assert "llll" not in after
-
-
 @settings(max_examples=8, deadline=None)
 @given(st.integers(1, 6), st.integers(1, 3))
 def test_no_chunk_waits_for_more_than_its_turn(callers: int, beside: int) -> None:
@@ -378,57 +356,6 @@ def captions(*texts: str) -> CaptionsWork:
     return CaptionsWork(texts, graphs=False)
 
 
-@pytest.mark.parametrize("reserve_is_alive", [True, False])
-def test_cached_light_groups_have_a_worker_in_reserve(reserve_is_alive: bool) -> None:
-    async def play() -> None:
-        pool, reserve, thread = Pool(), Pool(), StoreThread(open_store("memory"))
-        reserve.alive = int(reserve_is_alive)
-        reserve.free.release()
-        parses = ParseCache(thread, thread, "signature", memory=Lru(1 << 20))
-        parses.put({StyledText("known"): b"parse", StyledText("long " * 2_000): b"parse"})
-        dispatcher = virtual_dispatcher(parses, pool=pool, reserve=reserve)
-        listed = ItemWork("1", "dog, cat, " * 100, ("a dog",))  # no metric parses it, but its words match in many ways
-        groups: list[CaptionsWork | ItemsWork] = [
-            *(captions("known"), captions("new"), captions(*["known"] * 9), captions("long " * 2_000)),
-            ItemsWork(("meteor",), 0, (listed,), finish=True),
-        ]
-        tasks = [asyncio.create_task(dispatcher.submit(group)) for group in groups]
-        if reserve_is_alive:
-            await asyncio.wait_for(asyncio.shield(tasks[0]), 10)
-        assert [task.done() for task in tasks] == [reserve_is_alive, *[False] * 4]
-        for _ in groups:
-            pool.free.release()
-        await asyncio.gather(*tasks)
-        assert reserve.batches == ([["known"]] if reserve_is_alive else [])
-        assert len([text for batch in pool.batches for text in batch]) == 5 - reserve_is_alive
-        await dispatcher.close()
-        await thread.close()
-
-    asyncio.run(play())
-
-
-@pytest.mark.parametrize(("before", "helps"), [(4, False), (64, True)])
-def test_the_reserve_does_new_captions_only_beside_more_of_them(before: int, helps: bool) -> None:
-    """Small calls that wait for other small ones go together, which takes less than in two processes."""
-
-    async def play() -> None:
-        pool, reserve = VirtualPool(), VirtualPool()
-        dispatcher = virtual_dispatcher(NewParses(), pool=pool, reserve=reserve)
-
-        async def call(name: str, count: int) -> None:
-            await dispatcher.submit(captions(name, *(f"{name} {n}" for n in range(count - 1))), caller=name)
-
-        first = asyncio.create_task(call("first", before))
-        await asyncio.sleep(0.001)
-        await asyncio.gather(first, *(call(f"small {number}", 4) for number in range(3)))
-        small = [f"small {number}" for number in range(3)]
-        assert (pool.batches, reserve.batches) == (([["first"]], [small]) if helps else ([["first"], small], []))
-        await dispatcher.close()
-
-    with asyncio.Runner(loop_factory=VirtualTime) as runner:
-        runner.run(play())
-
-
 def test_only_a_caller_with_company_waits_for_it() -> None:
     async def play() -> list[float]:
         dispatcher = virtual_dispatcher(NewParses(), window_s=0.01)
@@ -446,53 +373,6 @@ def test_only_a_caller_with_company_waits_for_it() -> None:
     assert (two, two_again, one) == (0.002, 0.012, 0.011)  # the first two happened to come at once
 
 
-def test_light_groups_go_to_any_worker_when_the_one_in_reserve_is_busy() -> None:
-    async def play() -> None:
-        pool, reserve, thread = Pool(), Pool(), StoreThread(open_store("memory"))
-        parses = ParseCache(thread, thread, "signature", memory=Lru(1 << 20))
-        parses.put({StyledText("known"): b"parse"})
-        dispatcher = virtual_dispatcher(parses, pool=pool, reserve=reserve)
-        pool.free.release()
-        await asyncio.wait_for(dispatcher.submit(captions("known")), 10)
-        assert pool.batches == [["known"]]
-        await dispatcher.close()
-        await thread.close()
-
-    asyncio.run(play())
-
-
-class GonePool(Pool):
-    """A worker that has gone before it is asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked = 0
-
-    async def acquire(self) -> None:
-        self.alive = 0
-        self.asked += 1
-        assert self.asked < 10, "the event loop spins"
-        raise NoWorkersError("gone")
-
-
-def test_a_reserve_that_has_gone_is_asked_for_once() -> None:
-    async def play() -> None:
-        pool, reserve = Pool(), GonePool()
-        dispatcher = virtual_dispatcher(NewParses(), pool=pool, reserve=reserve)
-        tasks = [asyncio.create_task(dispatcher.submit(captions(f"new {n}"), caller=str(n))) for n in range(3)]
-        for _ in range(100):
-            await asyncio.sleep(0)
-        assert (reserve.asked, pool.batches) == (1, [])
-        for _ in tasks:
-            pool.free.release()
-        async with asyncio.timeout(60):
-            await asyncio.gather(*tasks)
-        assert sorted(text for batch in pool.batches for text in batch) == ["new 0", "new 1", "new 2"]
-        await dispatcher.close()
-
-    asyncio.run(play())
-
-
 def test_a_worker_is_given_back_where_its_task_cannot_be_sent() -> None:
     async def play() -> None:
         pool = WorkerPool(("", b""), 0)
@@ -502,28 +382,6 @@ def test_a_worker_is_given_back_where_its_task_cannot_be_sent() -> None:
         assert pool.idle == 1
 
     asyncio.run(play())
-
-
-@pytest.mark.parametrize("steps", range(6))
-@pytest.mark.parametrize("groups", [2, 3])
-def test_new_captions_are_done_whoever_takes_them_first(groups: int, steps: int) -> None:
-    """The worker in reserve may empty the queue at any step of the other's wait for company."""
-
-    async def play() -> None:
-        reserve = VirtualPool()
-        dispatcher = virtual_dispatcher(NewParses(), reserve=reserve)
-        tasks = []
-        for number in range(groups):
-            tasks.append(asyncio.create_task(dispatcher.submit(captions(f"new {number}"), caller=str(number))))
-            for _ in range(steps):
-                await asyncio.sleep(0)
-        async with asyncio.timeout(60):
-            await asyncio.gather(*tasks)
-            await dispatcher.submit(captions(*(f"more {number}" for number in range(64))))
-        await dispatcher.close()
-
-    with asyncio.Runner(loop_factory=VirtualTime) as runner:
-        runner.run(play())
 
 
 @pytest.mark.parametrize("length", [10, 1_000, 40_000])

@@ -275,21 +275,6 @@ def test_a_stopped_worker_is_replaced(start_server: Callable[..., RunningServer]
         assert len(client.score([item("1", "a dog on a mat", ["a dog"])]).items) == 1
 
 
-def test_a_stopped_worker_in_reserve_is_replaced(start_server: Callable[..., RunningServer]) -> None:
-    """Light calls wait for it at most until it is seen to hang."""
-    server = start_server()
-    wait_until(lambda: bool(server.reserve()), 20)
-    (reserve,) = server.reserve()
-    wait_until(lambda: server.is_ready(reserve), 60)
-    with Client(server.address, timeout_s=60) as client:
-        items = [item("1", "a dog on a mat", ["a dog"])]
-        client.score(items)
-        os.kill(reserve, signal.SIGSTOP)
-        for _ in range(5):
-            assert len(client.score(items).items) == 1
-    wait_until(lambda: reserve not in server.reserve(), 20)
-
-
 def test_a_call_survives_the_death_of_all_workers_at_once(start_server: Callable[..., RunningServer]) -> None:
     server = start_server("--workers=2", "--metrics-address=127.0.0.1:0")
     wait_until(lambda: len(server.workers()) == 2 and all(map(server.is_ready, server.workers())), 60)

@@ -15,12 +15,12 @@ import grpc
 import pytest
 
 from spicegraph_api.v1 import scores_pb2
+from spicegraph_graded.chair import read_instances
+from spicegraph_graded.spice_g.building import build_table
+from spicegraph_graded.spice_g.vectors import Vectors
 from spicegraph_scorer import score
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.metrics.chair import read_instances
-from spicegraph_scorer.metrics.graded.building import build_table
-from spicegraph_scorer.metrics.graded.vectors import Vectors
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, make_categories
 from spicegraph_service.client import Client, category, item
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from servers import RunningServer
-    from spicegraph_scorer.metrics.graded.vectors import VectorTable
+    from spicegraph_graded.spice_g.vectors import VectorTable
 
 pytestmark = pytest.mark.model
 

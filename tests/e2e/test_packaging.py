@@ -34,13 +34,13 @@ PACKAGES = (
     "spicegraph_api",
     "spicegraph_challenge",
     "spicegraph_graded",
-    "spicegraph_platforms",
+    "spicegraph_compat",
     "spicegraph_ray",
+    "spicegraph_scenes",
     "spicegraph_web",
     "spicegraph_parser",
     "spicegraph_scorer",
     "spicegraph_service",
-    "spicegraph_shim",
     "spicegraph_studies",
 )
 LARGEST_MB = 23  # the caption pipeline has 9.7, the scene parser 5.6, WordNet and METEOR's tables the rest
@@ -119,7 +119,7 @@ def test_the_wheel_holds_what_it_must_and_nothing_else(tree: Path, built: dict[s
     with zipfile.ZipFile(built[".whl"]) as wheel:
         names = wheel.namelist()
     # The start-up hook of child processes, and the name under which spaCy finds the bundled pipeline.
-    beside = {"spicegraph_shim.pth", "en_caption.py", "en_caption.egg-info/PKG-INFO"}
+    beside = {"spicegraph_compat.pth", "en_caption.py", "en_caption.egg-info/PKG-INFO"}
     folders = {name.partition("/")[0] for name in {*PACKAGES, *beside, "spicegraph-0.1.0.dist-info"}}
     assert {name.partition("/")[0] for name in names} == folders
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
@@ -227,8 +227,8 @@ def test_the_wheel_covers_child_processes_of_the_shim(
 ) -> None:
     child = "from pycocoevalcap.bleu.bleu import Bleu; print(Bleu.__module__)"
     (tmp_path / "parent.py").write_text(f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])\n")
-    done = run("python", "-m", "spicegraph_shim", "parent.py")
-    assert done.stdout == "spicegraph_scorer.adapters.pycocoevalcap.scorers\n", done.stderr
+    done = run("python", "-m", "spicegraph_compat.shim", "parent.py")
+    assert done.stdout == "spicegraph_compat.pycocoevalcap.scorers\n", done.stderr
 
 
 @pytest.mark.model

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from spicegraph import InputError, score
-from spicegraph_scorer.compat.pycocoevalcap.rouge.rouge import Rouge
+from spicegraph_compat.pycocoevalcap import Rouge
 from spicegraph_service.cli import main
 from spicegraph_service.client import AsyncClient, Client, ServiceError
 

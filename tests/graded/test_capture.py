@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_graded.detail.capture import EXACT, SOFT, SYNONYM, Capture, elements_of
+from spicegraph_graded.spice_g.vectors import load_vectors
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer import Item, Resampling, score
-from spicegraph_scorer.metrics.graded.vectors import load_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from spicegraph_graded.detail.claims import MISSING, SUPPORT_EXPONENT, aspect_of, is_checkable
 from spicegraph_graded.detail.metric import Detail, DetailStatistic, description_share
+from spicegraph_graded.spice_g.vectors import load_vectors
+from spicegraph_graded.spice_g.verdicts import judge
 from spicegraph_parser import load_pipeline
 from spicegraph_scorer import Item
 from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.vectors import load_vectors
-from spicegraph_scorer.metrics.graded.verdicts import judge
 
 pytestmark = pytest.mark.model
 

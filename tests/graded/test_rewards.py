@@ -22,12 +22,12 @@ from spicegraph_graded.rewards.trainers import (
     self_critical_reward,
     trl_reward,
 )
+from spicegraph_graded.spice_g.vectors import load_table, load_vectors
 from spicegraph_parser import Fact
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import METRICS, Corpus, Item, score
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import tokenize_texts
-from spicegraph_scorer.metrics.graded.vectors import load_table, load_vectors
 from spicegraph_scorer.scoring import resources
 
 

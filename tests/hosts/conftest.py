@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spicegraph_compat.caption_metric import flat_scores
 from spicegraph_scorer import Item, score
-from spicegraph_scorer.adapters.caption_metric import flat_scores
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spicegraph_scorer.adapters.caption_metric import CaptionMetric
+from spicegraph_compat.caption_metric import CaptionMetric
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hosts"
 

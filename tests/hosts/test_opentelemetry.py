@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from spicegraph_otel import emit_scores
 
 from conftest import ROWS
-from spicegraph_scorer.adapters.caption_metric import CaptionMetric
+from spicegraph_compat.caption_metric import CaptionMetric
 
 
 def test_events(expected: list[dict[str, float]]) -> None:

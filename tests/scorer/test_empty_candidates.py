@@ -9,8 +9,6 @@ import pytest
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import METRICS, Item, read_items, score
-from spicegraph_scorer.adapters.caption_metric import CaptionMetric
-from spicegraph_scorer.compat.pycocoevalcap import Bleu, Cider, Meteor, Rouge, Spice
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,22 +59,3 @@ def test_in_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is empty"):
         read_items(str(path))
     assert read_items(str(path), empty="zero").items[0].candidate == ""
-
-
-def test_in_parallel_lists() -> None:
-    metric = CaptionMetric(("rouge",), empty="zero")
-    metric.add(prediction="", reference="a dog")
-    assert metric.compute() == {"rouge_l": 0.0}
-    assert metric.score_one("a dog", ["a dog"]) == {"rouge_l": 1.0}
-    with pytest.raises(InputError, match="is empty"):
-        CaptionMetric(("rouge",)).score_one("", "a dog")
-
-
-def test_as_pycocoevalcap_has_them() -> None:
-    gts = {item.id: list(item.references) for item in ITEMS}
-    res = {item.id: [item.candidate.strip()] for item in ITEMS}
-    for scorer in (Bleu(), Cider(), Meteor(), Rouge()):
-        each = scorer.compute_score(gts, res)[1]
-        rows = each if isinstance(scorer, Bleu) else [each]
-        assert all(list(row)[1:] == pytest.approx([0, 0], abs=1e-12) for row in rows), scorer.method()
-    assert [row["All"]["f"] for row in Spice().compute_score(gts, res)[1]][1:] == [0, 0]

@@ -43,15 +43,6 @@ def test_they_are_a_key_of_the_json() -> None:
     assert "empty_graphs" not in score(ITEMS[1:2]).to_dict()
 
 
-def test_scene_graphs_have_another_count_and_no_remedy() -> None:
-    found = score(ITEMS[:2], pipeline="scene").empty_graphs
-    assert not found
-    nothing = score([Item(1, "Of the.", ("a dog",))], pipeline="scene").empty_graphs
-    assert list(nothing.notes()) == [
-        "1 of 1 candidate has an empty graph, which SPICE scores 0, such as 'Of the.' (image_id 1)"
-    ]
-
-
 def test_metrics_without_graphs_tell_nothing() -> None:
     assert score(ITEMS, ["rouge"], empty="zero").empty_graphs == EmptyGraphs()
 

@@ -12,11 +12,6 @@ import spicegraph_scorer as scorer
 from spicegraph_parser import load_pipeline, parse_captions
 from spicegraph_parser.errors import InputError, SpicegraphError
 from spicegraph_scorer import Item, score, score_captions
-from spicegraph_scorer.adapters.caption_metric import CaptionMetric, per_caption_metric
-from spicegraph_scorer.adapters.pycocoevalcap import compute_scores
-from spicegraph_scorer.compat import aac_metrics
-from spicegraph_scorer.compat.pycocoevalcap import COCO, Bleu, Cider, COCOEvalCap, Meteor, PTBTokenizer, Rouge, Spice
-from spicegraph_scorer.compat.pycocoevalcap.ciderD.ciderD import CiderD
 from wrong_values import VALUES
 
 if TYPE_CHECKING:
@@ -167,38 +162,13 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "parse_captions": lambda value: list(parse_captions(value)),
     "parse_captions, pipeline": lambda value: list(parse_captions(["a dog"], value)),
     "load_pipeline": load_pipeline,
-    "CaptionMetric": lambda value: CaptionMetric(value).compute(predictions=["a dog"], references=[["a dog"]]),
-    "CaptionMetric.compute, predictions": lambda value: CaptionMetric().compute(predictions=value, references=["x"]),
-    "CaptionMetric.compute, references": lambda value: CaptionMetric().compute(predictions=["a dog"], references=value),
-    "CaptionMetric.add, prediction": lambda value: CaptionMetric().add(prediction=value, reference="a dog"),
-    "CaptionMetric.add, reference": lambda value: CaptionMetric().add(prediction="a dog", reference=value),
-    "per_caption_metric": per_caption_metric,
-    "aac_metrics.spice, candidates": lambda value: aac_metrics.spice(value, [["a dog"]]),
-    "aac_metrics.spice, references": lambda value: aac_metrics.spice(["a dog"], value),
-    "aac_metrics.cider_d": lambda value: aac_metrics.cider_d(value, [["a dog"]]),
-    "COCO": COCO,
-    "COCOEvalCap": lambda value: COCOEvalCap(value, value).evaluate(),
-    "PTBTokenizer.tokenize": PTBTokenizer.tokenize,
-    "compute_scores": lambda value: compute_scores(value, GTS),
-    "CiderD": lambda value: CiderD(df="corpus").compute_score(GTS, value),
-    "CiderD, df": lambda value: CiderD(df=value),
-    "Cider, gts": Cider,
-    "Bleu, n": Bleu,
-    "Rouge.calc_score, candidate": lambda value: Rouge().calc_score(value, ["a"]),
-    "Rouge.calc_score, references": lambda value: Rouge().calc_score(["a"], value),
-    **{f"{kind.__name__}, gts": lambda value, kind=kind: kind().compute_score(value, GTS) for kind in (Bleu, Meteor)},
-    **{f"{kind.__name__}, res": lambda value, kind=kind: kind().compute_score(GTS, value) for kind in (Rouge, Cider)},
-    "Spice, gts": lambda value: Spice().compute_score(value, GTS),
-    "Spice, both": lambda value: Spice().compute_score(value, value),
 }
-"""Public functions, each by the argument that gets a wrong value: 22 values, over 1,200 calls."""
+"""Public functions, each by the argument that gets a wrong value: 22 values."""
 
 
 @pytest.mark.filterwarnings("ignore::spicegraph_scorer.metrics.cider.CiderWarning")
 @pytest.mark.parametrize("name", CALLS)
 def test_wrong_values_get_a_message_and_no_raw_error(name: str) -> None:
-    if name.startswith("Meteor"):
-        pytest.importorskip("snowballstemmer")
     for value in VALUES:
         try:
             CALLS[name](value)

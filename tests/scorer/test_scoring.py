@@ -24,7 +24,6 @@ from spicegraph_scorer import (
     score,
     score_tuples,
 )
-from spicegraph_scorer.adapters.caption_metric import CaptionMetric
 from spicegraph_scorer.metrics import GROUPS, MetricEntry, metric_names
 from spicegraph_scorer.metrics.rouge import RougeL
 from word_facts import WordFacts
@@ -71,7 +70,6 @@ def test_a_field_of_the_data_may_be_a_keyword_of_its_own() -> None:
     [
         lambda **data: score(ITEMS, pipeline=WordFacts(), **data),
         lambda **data: compare_systems(ITEMS, ITEMS, pipeline=WordFacts(), **data),
-        lambda **data: CaptionMetric(pipeline=WordFacts(), **data),
     ],
 )
 def test_a_field_that_is_given_twice_or_unknown_is_refused(call: Callable[..., object]) -> None:
@@ -207,9 +205,6 @@ def test_a_misspelt_metric_is_met_with_the_one_that_is_meant(name: str, meant: s
 
 def test_a_string_holds_names_of_metrics_with_commas_between_them() -> None:
     assert metric_names("rouge, ROUGE_L,bleu") == ("rouge", "bleu")
-    metric = CaptionMetric("rouge,bleu")
-    metric.add(prediction="a dog", reference=["a dog"])
-    assert {"rouge_l", "bleu_1"} <= set(metric.compute())
     with pytest.raises(InputError, match="there is no metric ''"):
         metric_names("rouge,")
     with pytest.raises(InputError, match="there is no metric 'spice bleu': separate names with commas; the metrics"):

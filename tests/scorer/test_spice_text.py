@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_scorer.compat.pycocoevalcap import COCO, COCOEvalCap
 from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import TOKENIZER, Corpus, toolkit_text
 from spicegraph_scorer.metrics.spice.metric import Spice
-from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import choose_best, compare_systems, score
 from word_facts import WordFacts
 
@@ -70,16 +66,3 @@ def test_what_an_item_is_parsed_from_can_be_shown() -> None:
     table = FunctionSource.of_table("table", {})
     assert Spice(table, text="coco").reads(ITEMS[0]) == Item(1, "a dog running", ("a dog it runs",))
     assert Spice(table).reads(ITEMS[0]) is ITEMS[0]
-
-
-@pytest.mark.model
-def test_the_group_coco_gives_what_cocoevalcap_prints() -> None:
-    references, results = EXAMPLES / "captions_without_first.json", EXAMPLES / "human.json"
-    coco = COCO(str(references))
-    evaluation = COCOEvalCap(coco, coco.loadRes(str(results)))
-    evaluation.params["image_id"] = [row["image_id"] for row in json.loads(results.read_text())]
-    evaluation.evaluate()
-    items = read_items(str(results), references=str(references), partial=True).items
-    found = score(items, ("coco",), pipeline=load_pipeline())
-    assert {name: found.corpus[name] for name in evaluation.eval} == pytest.approx(evaluation.eval, abs=1e-12)
-    assert found.corpus["SPICE"] != score(items).corpus["SPICE"]

@@ -343,21 +343,6 @@ def test_ctrl_c_while_a_command_is_loaded_ends_quietly(
     assert run("score") == (130, "", "")
 
 
-@pytest.mark.model
-def test_graphs_as_people_draw_them(run: Callable[..., tuple[int, str, str]], captions: str, source: str) -> None:
-    """The style reaches tuples, scores and their signature; parses that are given have no style."""
-    status, out, err = run("parse", captions, "--graph-style", "scene", "--format", "factual")
-    assert (status, err) == (0, "")
-    assert out.startswith("( man , ride , horse )")
-    status, out, _ = run("score", source, "--metrics", "spice,spice-g", "--graph-style", "scene", "--format", "json")
-    signature = json.loads(out)["signature"]["metrics"]
-    assert status == 0
-    assert all(metric["pipeline"].startswith("scene-") for metric in signature.values())
-    status, out, err = run("parse", captions, "--graph-style", "scene", "--conllu")
-    assert (status, out) == (2, "")
-    assert "--graph-style scene reads captions" in err
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -21,7 +21,7 @@ METRIC_MODULES = {f"spicegraph_scorer.metrics.{name}" for name in ("chair", "gra
     "spicegraph_graded.detail.capture",
     "spicegraph_graded.fluency",
 }
-PARSING = {"spicegraph_parser.caption_pipeline.network", "spicegraph_parser.scenes.parser", "networkx", "ray", "spacy"}
+PARSING = {"spicegraph_parser.caption_pipeline.network", "spicegraph_scenes.parser", "networkx", "ray", "spacy"}
 STUDIES = {
     "spicegraph_scorer.errors",
     "spicegraph_studies.agreement",
@@ -37,7 +37,7 @@ UNUSED = {
     "--help": SERVER
     | PARSING
     | {"msgspec", "numpy", "rich", "spicegraph_parser.spice.extraction", "spicegraph_scorer"},
-    "score {}": SERVER | METRIC_MODULES | STUDIES | {"scipy", "spacy", "spicegraph_parser.scenes.parser"},
+    "score {}": SERVER | METRIC_MODULES | STUDIES | {"scipy", "spacy", "spicegraph_scenes.parser"},
     "score {} --metrics bleu,rouge,cider": SERVER
     | METRIC_MODULES
     | PARSING
@@ -45,10 +45,7 @@ UNUSED = {
     | {"spicegraph_scorer.metrics.spice"},
     "score a={0} b={0} --metrics bleu": SERVER | METRIC_MODULES | PARSING | STUDIES,
     "compare {0} {0} --metrics bleu": SERVER | METRIC_MODULES | PARSING | STUDIES,
-    "parse {1} --format jsonl": SERVER
-    | METRIC_MODULES
-    | STUDIES
-    | {"scipy", "spacy", "spicegraph_parser.scenes.parser"},
+    "parse {1} --format jsonl": SERVER | METRIC_MODULES | STUDIES | {"scipy", "spacy", "spicegraph_scenes.parser"},
     "from spicegraph_scorer import score": {"scipy", "spicegraph_service"},
     LIBRARY: METRIC_MODULES | PARSING | STUDIES | {"scipy", "spicegraph_scorer.metrics.spice", "spicegraph_service"},
 }
@@ -118,7 +115,7 @@ evaluator.make_ready()
 evaluator.warm_up()
 sys.addaudithook(lambda event, values: opened.append(values[0]) if event == "open" else None)
 item = ItemWork("1", "two dogs play on a sofa", ("a cat sleeps",))
-for style in ("spice", "scene"):
+for style in evaluator._pipelines:
     group = ItemsWork(("spice",), 0, (item,), finish=True, given=RequestData(graph_style=style))
     assert not evaluator.run(Work((group,), {})).groups[0].error
 print(opened)
@@ -127,6 +124,6 @@ print(opened)
 
 @pytest.mark.slow
 def test_the_first_call_of_a_worker_reads_no_file() -> None:
-    """It would take fifteen times as long as the next one, and so would the first one at the worker in reserve."""
+    """It would take fifteen times as long as the next one."""
     done = subprocess.run([sys.executable, "-c", WARM], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

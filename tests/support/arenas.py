@@ -155,14 +155,7 @@ def annotations(captions: dict[int, Sequence[str]]) -> dict[str, object]:
 
 
 # The challenges of the tests have few images: with the defaults, participants would see one decimal place.
-EVERYTHING = {
-    "digits": -1,
-    "category_images": 1,
-    "equal_percent": 100,
-    "error_images": 10,
-    "different_percent": 0,
-    "challenge_limit": 0,
-}
+EVERYTHING = {"digits": 9, "category_images": 1, "equal_percent": 100, "error_images": 10, "different_percent": 0}
 
 
 def challenge_message(name: str = "small", **fields: object) -> pb.Challenge:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spicegraph_graded.spice_g.building import build_table
+from spicegraph_graded.spice_g.vectors import VectorTable
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import tokenize_texts
-from spicegraph_scorer.metrics.graded.building import build_table
-from spicegraph_scorer.metrics.graded.vectors import VectorTable
 from spicegraph_service.cli import main
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
-from spicegraph_parser.networks.scenes import Labels, Names
-from spicegraph_parser.scenes.sentence import Sentence
+from spicegraph_scenes.network import Labels, Names
+from spicegraph_scenes.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -96,17 +96,10 @@ class RunningServer:
         return int(float(re.search(r"^spicegraph_in_flight (\S+)", text, re.MULTILINE)[1]))  # type: ignore[index]
 
     def workers(self) -> list[int]:
-        """Process ids of the worker processes, but for the one in reserve for light calls."""
-        return [pid for pid, command in self._children() if b"reserve" not in command]
-
-    def reserve(self) -> list[int]:
-        """Process id of the worker in reserve, once it runs."""
-        return [pid for pid, command in self._children() if b"reserve" in command]
-
-    def _children(self) -> list[tuple[int, list[bytes]]]:
+        """Process ids of the worker processes."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         commands = [(int(pid), Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")) for pid in children]
-        return [(pid, command) for pid, command in commands if b"spicegraph_service.pool.workers" in command]
+        return [pid for pid, command in commands if b"spicegraph_service.pool.workers" in command]
 
     def rss_mb(self, pid: int) -> float:
         """Resident memory of one process."""
@@ -115,7 +108,7 @@ class RunningServer:
 
     def memory_mb(self) -> float:
         """Resident memory of the server and its workers."""
-        return sum(map(self.rss_mb, (self.process.pid, *self.workers(), *self.reserve())))
+        return sum(map(self.rss_mb, (self.process.pid, *self.workers())))
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         if self.process.poll() is None:

@@ -303,8 +303,6 @@ def leaderboard_message(
         rows=[
             pb.LeaderboardRow(
                 rank=row.rank,
-                best_rank=row.places and row.places[0],
-                worst_rank=row.places and row.places[1],
                 user=row.submission.user.entrant,
                 method=row.submission.method,
                 create_time=timestamp(row.submission.created),

@@ -10,15 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Gauge
-from sqlalchemy import func, or_, select, text
+from sqlalchemy import func, select, text
 
 from spicegraph_api.challenge.v1 import challenge_pb2
 from spicegraph_api.challenge.v1.challenge_pb2_grpc import add_ChallengeServiceServicer_to_server
 from spicegraph_api.challenge.v1.methods import METHODS, PUBLIC_SCOPE
 from spicegraph_challenge.model.accounts import NOBODY, Account, find_account, touch_token
 from spicegraph_challenge.model.database import Database
-from spicegraph_challenge.model.schema import Challenge, State, Submission
-from spicegraph_challenge.model.settings import warnings
+from spicegraph_challenge.model.schema import State, Submission
 from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.queue.runner import ChallengeState, Runner
 from spicegraph_challenge.queue.scoring import Scoring
@@ -164,8 +163,6 @@ class ChallengeService:
         """Say once a day which open challenges tell more than the defaults; delete files that nothing refers to."""
         while True:
             try:
-                for name, warning in await self._state.transactions.read(loose_settings):
-                    _log.warning("challenge %s: %s", name, warning)
                 used = await self._state.transactions.read(lambda session, _now: submissions.used_files(session))
                 gone = await self._state.transactions.thread(lambda used=used: self._state.files.sweep(used))  # type: ignore[misc]
                 if gone:
@@ -173,13 +170,6 @@ class ChallengeService:
             except StoreError as error:
                 _log.warning("abandoned files stay: %s", error)
             await asyncio.sleep(_SWEEP_EVERY_S)
-
-
-def loose_settings(session: Session, now: datetime) -> list[tuple[str, str]]:
-    """Return the names of open challenges whose settings are looser than the defaults, with what that means."""
-    open_now = or_(Challenge.closes.is_(None), Challenge.closes > now)
-    challenges = session.scalars(select(Challenge).where(open_now).order_by(Challenge.name))
-    return [(challenge.name, warning) for challenge in challenges for warning in warnings(challenge.settings)]
 
 
 def queue_state(session: Session, now: datetime) -> tuple[dict[str, int], float]:

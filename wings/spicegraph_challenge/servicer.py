@@ -26,7 +26,7 @@ from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.sandbox.files import FaultRow, image_info, read_faults
 from spicegraph_challenge.sandbox.tasks import Prepare, Prepared, ReportTask
 from spicegraph_parser.errors import counted
-from spicegraph_parser.scenes import SCENE
+from spicegraph_parser.pipelines import SCENE
 from spicegraph_service import kit
 
 if TYPE_CHECKING:

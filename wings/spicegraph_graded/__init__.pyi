@@ -12,3 +12,4 @@ from spicegraph_graded.rewards.reward import (
     parse_reward as parse_reward,
     reward_metric as reward_metric,
 )
+from spicegraph_graded.spice_g.vectors import Vectors as Vectors, VectorTable as VectorTable

@@ -16,6 +16,12 @@ COMMANDS: Final = (
         "Find what descriptions say wrong, and what they leave out.",
         "Score",
     ),
+    Command(
+        "vectors",
+        "spicegraph_graded.spice_g.cli:vectors",
+        "Make vectors for SPICE-G from your own captions.",
+        "Prepare",
+    ),
 )
 DETAIL: Final = ServiceEntry("spicegraph_graded.detail.servicer:open_service")
 REWARDS: Final = ServiceEntry("spicegraph_graded.rewards.servicer:open_service")

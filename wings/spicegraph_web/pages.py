@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import web
 
 from spicegraph_parser.errors import InputError, SpicegraphError
-from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_parser.scenes import SCENE
+from spicegraph_parser.pipelines import SCENE, load_pipeline
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.readers.checks import check_items

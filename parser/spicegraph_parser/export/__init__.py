@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spicegraph_parser.export.graph_text import graph_text
+from spicegraph_parser.spice.extraction import CERTAINTY, ApartReason
 from spicegraph_parser.spice.graph import Attribute, Relation, SceneGraph, SceneObject
 from spicegraph_parser.spice.lexicon import load_lexicon
 
@@ -49,8 +50,6 @@ def caption_dict(caption: ParsedCaption) -> JsonDict:
             for entity in caption.entities
         ]
     if caption.apart:
-        from spicegraph_parser.scenes.words import CERTAINTY, ApartReason  # noqa: PLC0415 (scene graphs alone)
-
         result["apart"] = [
             {"tuple": list(fact.words), "reason": fact.rule, "certainty": CERTAINTY[ApartReason(fact.rule)]}
             for fact in caption.apart

@@ -19,8 +19,7 @@ from spicegraph_parser.fronts.documents import COMPONENT, KEPT, Kept, checked, k
 from spicegraph_parser.fronts.schemes import Scheme
 from spicegraph_parser.fronts.spacy import caption_of, pipeline_scheme
 from spicegraph_parser.languages import find_language
-from spicegraph_parser.pipelines import load_pipeline, spacy_signature
-from spicegraph_parser.scenes import SCENE
+from spicegraph_parser.pipelines import SCENE, load_pipeline, spacy_signature
 from spicegraph_parser.spice.extraction import ParsedCaption, extract
 from spicegraph_parser.spice.graph import SceneGraph, merge
 from spicegraph_parser.spice.lexicon import load_lexicon

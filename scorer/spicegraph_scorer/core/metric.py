@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
@@ -78,6 +78,23 @@ class Explanation(Protocol):
 
     def to_dict(self) -> Mapping[str, Any]:
         """Return JSON values."""
+        ...
+
+
+class Statement(NamedTuple):
+    """A verdict on what a candidate says of an object."""
+
+    words: tuple[str, ...]  # an object; object and attribute; or subject, relation, object
+    is_wrong: bool  # the references do not support it, but do support its objects
+    is_contradicted: bool  # the references have something else in its place
+    instead: str | None  # what they have there, of a wrong statement
+
+
+class Judgement(Explanation, Protocol):
+    """An explanation that judges what a candidate says."""
+
+    def statements(self) -> Iterable[Statement]:
+        """Return the verdict on each distinct tuple of the candidate."""
         ...
 
 

@@ -6,6 +6,7 @@ resamples of a metric are one matrix product.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -204,3 +205,16 @@ def _blocks(draws: int) -> list[int]:
 
 def _joined(blocks: Sequence[Mapping[str, Vector]]) -> dict[str, Vector]:
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+
+
+def conformal_threshold(probabilities: Sequence[float], rate: float = 0.1) -> float:
+    """Return the threshold above which at most a share ``rate`` of right words, in (0, 1), are flagged.
+
+    It is the ceil((n + 1)(1 - rate))-th smallest of n probabilities of right words, not of the fit: of
+    a new right word, exchangeable with these, the chance of being above it is at most the rate. Fewer than 1 / rate - 1
+    words give 1: none is flagged.
+    """
+    if not 0 < rate < 1:
+        raise InputError(f"the rate of false alarms is {rate}; expected a number between 0 and 1")
+    rank = math.ceil((len(probabilities) + 1) * (1 - rate))
+    return 1.0 if rank > len(probabilities) else float(np.sort(np.asarray(probabilities, np.float64))[rank - 1])

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.errors import rules
-from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_parser.spice.graph import SceneTuple
-    from spicegraph_scorer.metrics.graded.explain import GradedExplanation
+    from spicegraph_scorer.core.metric import Statement
     from spicegraph_scorer.metrics.spice.match import Match
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
 
@@ -225,19 +224,18 @@ class WrongStatement:
         return self.count / self.said
 
 
-def wrong_statements(explanations: Sequence[GradedExplanation]) -> tuple[WrongStatement, ...]:
-    """Return what references do not support by SPICE-G's explanations, the most frequent first."""
-    # Of what is said of an unsupported object, only the object is listed.
+def wrong_statements(statements_of: Iterable[Iterable[Statement]]) -> tuple[WrongStatement, ...]:
+    """Return what references do not support, from each caption's statements, the most frequent first."""
     said: Counter[tuple[str, ...]] = Counter()
     wrong: defaultdict[tuple[str, ...], dict[int, str | None]] = defaultdict(dict)
     contradicted: Counter[tuple[str, ...]] = Counter()
-    for item, why in enumerate(explanations):
-        verdicts = {statement.words: statement.verdict for statement in why.verdicts.tuples}
-        said.update(verdicts.keys())
-        for words, instead in _unsupported(why, verdicts):
-            wrong[words][item] = instead
-            contradicted[words] += verdicts[words] == CONTRADICTED
-    statements = [
+    for item, statements in enumerate(statements_of):
+        for statement in statements:
+            said[statement.words] += 1
+            if statement.is_wrong:
+                wrong[statement.words][item] = statement.instead
+                contradicted[statement.words] += statement.is_contradicted
+    found = [
         WrongStatement(
             words,
             len(items),
@@ -248,31 +246,4 @@ def wrong_statements(explanations: Sequence[GradedExplanation]) -> tuple[WrongSt
         )
         for words, items in wrong.items()
     ]
-    return tuple(sorted(statements, key=lambda statement: (-statement.count, statement.said, statement.words)))
-
-
-def _unsupported(
-    why: GradedExplanation, verdicts: Mapping[tuple[str, ...], str]
-) -> Iterator[tuple[tuple[str, ...], str | None]]:
-    """Yield each unsupported tuple whose objects are supported, once, and what the references have instead."""
-    instead = {verdict.word: verdict.instead for verdict in why.verdicts.words if verdict.instead is not None}
-    for graded in {verdict.words: verdict for verdict in why.candidate}.values():
-        words = graded.words
-        if verdicts[words] == SUPPORTED or (len(words) > 1 and not _are_objects_supported(words, verdicts)):
-            continue
-        if graded.denied_by is not None:
-            yield words, why.reference[graded.denied_by].words[-1]
-        else:
-            yield words, next((instead[part] for part in _parts(words) if part in instead), None)
-
-
-def _are_objects_supported(words: tuple[str, ...], verdicts: Mapping[tuple[str, ...], str]) -> bool:
-    objects = {(words[0],), (words[-1],)} if len(words) == 3 else {words[:1]}
-    return all(verdicts.get(name, SUPPORTED) == SUPPORTED for name in objects)
-
-
-def _parts(labels: Iterable[str]) -> Iterator[str]:
-    """Yield the names in labels, each followed by its words."""
-    for name in chain.from_iterable(label.split("/") for label in labels):
-        yield name
-        yield from name.split()
+    return tuple(sorted(found, key=lambda statement: (-statement.count, statement.said, statement.words)))

@@ -17,18 +17,13 @@ from spicegraph_scorer.core.data import MetricData, Resources, with_spice_text
 if TYPE_CHECKING:
     from spicegraph_scorer.core.metric import Metric, Needs
 
-READERS: Mapping[str, str] = {
-    "frequencies": "spicegraph_scorer.core.ngrams:DocumentFrequencies.read",
-    "categories": "spicegraph_scorer.metrics.spice.categories:read_categories",
-    "vectors": "spicegraph_scorer.metrics.graded.vectors:Vectors.read",
-    "meaning": "spicegraph_scorer.metrics.graded.texts:Meaning.read",
-    "instances": "spicegraph_scorer.metrics.chair:read_instances",
-}  # What reads a field of :class:`MetricData` from a file, as ``module:name``.
-
 
 def read_data(files: Mapping[str, str]) -> MetricData:
-    """Read data for metrics from files, whose fields name them."""
-    return MetricData(**{name: resolve_name(READERS[name])(path) for name, path in files.items()})
+    """Return data for metrics, read from the file of each field by the entry points of ``spicegraph.data``."""
+    readers = {point.name: point for point in entry_points(group="spicegraph.data")}
+    if missing := [name for name in files if name not in readers]:
+        raise DataError(f"{', '.join(missing)}: no installed package reads such data; install spicegraph (again)")
+    return MetricData(**{name: readers[name].load()(path) for name, path in files.items()})
 
 
 Factory: TypeAlias = "Callable[[Resources], Metric[Any]]"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from spicegraph_parser.errors import InputError
 from spicegraph_parser.fronts.documents import doc_signature, lacking, read_doc
 from spicegraph_parser.fronts.spacy import is_doc
 from spicegraph_parser.pipelines import load_pipeline
@@ -56,10 +57,20 @@ class Documents:
         if self.faults:
             raise input_error("documents", self.faults)
         signature = "+".join(sorted(set(map(doc_signature, self.known.values()))))
+        language = self._language()
         if all(text in self.known for item in items for text in (item.candidate, *item.references)):
-            return FunctionSource(signature, partial(_facts, self.known, None))
+            return FunctionSource(signature, partial(_facts, self.known, None, language), language)
         others = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
-        return FunctionSource(f"{signature}+{others.signature}", partial(_facts, self.known, others))
+        return FunctionSource(
+            f"{signature}+{others.signature}", partial(_facts, self.known, others, language), language
+        )
+
+    def _language(self) -> str | None:
+        """Return the code of the documents' language, ``None`` where they have none; they share one."""
+        languages = sorted({doc.lang_ for doc in self.known.values()} - {"", "xx"})
+        if len(languages) > 1:
+            raise InputError(f"documents: are in {' and '.join(languages)}; documents of one language can be scored")
+        return languages[0] if languages else None
 
 
 _TOKENIZED = "is what SPICE reads of a document with spice_text='coco', and not parsed; give spice_text='written'"
@@ -69,7 +80,9 @@ def _parse(doc: Doc) -> bytes:
     return doc.to_array(["ORTH", "TAG", "LEMMA", "HEAD", "DEP"]).tobytes()  # numbers of strings, in any vocabulary
 
 
-def _facts(known: Mapping[str, Doc], others: FactSource | None, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+def _facts(
+    known: Mapping[str, Doc], others: FactSource | None, language: str | None, texts: Iterable[str]
+) -> Iterator[tuple[Fact, ...]]:
     wanted = list(texts)
     faults = [
         Fault(f"document {shown(text)}", "", f"its pipeline lacks {' and '.join(parts)}")
@@ -79,6 +92,9 @@ def _facts(known: Mapping[str, Doc], others: FactSource | None, texts: Iterable[
     rest = [text for text in wanted if text not in known]
     if others is None:
         faults += [Fault(f"caption {shown(text)}", "", _TOKENIZED) for text in rest]
+    elif language not in (None, spoken := getattr(others, "language", None)) and spoken is not None:
+        why = f"is no document, and {others.signature} reads {spoken}; the documents are in {language}"
+        faults += [Fault(f"caption {shown(text)}", "", why) for text in rest]
     refuse_faults("documents", faults)
     parsed = iter(()) if others is None else others.facts(rest)
     return (extract(read_doc(known[text])).every_fact if text in known else next(parsed) for text in wanted)

@@ -1,24 +1,16 @@
-"""``spicegraph idf`` and ``spicegraph vectors``: what metrics learn from reference captions."""
+"""``spicegraph idf``: document frequencies of reference captions."""
 
 from __future__ import annotations
 
-from pathlib import Path, PurePath
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from spicegraph_parser.errors import counted
-from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import tokenize_texts
-from spicegraph_scorer.metrics.graded.building import DIMENSIONS, FEWEST, build_table, extended_table, word_sets
-from spicegraph_scorer.metrics.graded.texts import learn_order
-from spicegraph_scorer.metrics.graded.vectors import VectorTable, load_table
 from spicegraph_scorer.readers import read_references
-from spicegraph_service.cli.options import ParsingOptions
-from spicegraph_service.output.terminal import check_output, progress_bar, whole_path
-
-BUNDLED: Final = "coco"
+from spicegraph_service.output.terminal import check_output, whole_path
 
 
 def idf(
@@ -38,52 +30,3 @@ def idf(
     with whole_path(output) as temporary:
         frequencies.write(temporary)
     typer.echo(f"{output}: n-grams of {counted(frequencies.images, 'image')}, {frequencies.digest}")
-
-
-vectors = typer.Typer(help="Make vectors for SPICE-G from your own captions.", no_args_is_help=True)
-
-
-@vectors.callback()
-def _vectors() -> None:
-    """Make vectors for SPICE-G from your own captions."""
-
-
-@vectors.command()
-def build(
-    references: Annotated[str, typer.Argument(metavar="CAPTIONS")],
-    *,
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE")],
-    name: Annotated[str | None, typer.Option(metavar="NAME")] = None,
-    dimensions: Annotated[int, typer.Option(min=1)] = DIMENSIONS,
-    fewest: Annotated[int, typer.Option(min=1)] = FEWEST,
-    extend: Annotated[str | None, typer.Option(metavar="coco|FILE")] = None,
-    parsing: ParsingOptions,
-) -> None:
-    """Learn which words people use for the same images and in which order, for --vectors FILE of the other commands.
-
-    A thousand images with five captions each are a beginning; the bundled vectors come from 82,783. With fewer, or for
-    another domain than photographs, --extend coco keeps the bundled ones beside them.
-
-    Options:
-        references: Several captions of each image: COCO annotations, or references as for score.
-        output: The file to write (.npz).
-        name: The name of the vectors in signatures; default: the file's name.
-        dimensions: Number of dimensions of a vector.
-        fewest: In how many captions a word must occur.
-        extend: Put the vectors beside those of another table: coco, the bundled one, or a file; for domains of few
-            captions.
-    """
-    check_output(output)
-    base = None if extend is None else load_table() if extend == BUNDLED else VectorTable.read(Path(extend))
-    captions = [texts for texts in read_references(references).values() if texts]
-    with progress_bar() as progress, parsing.facts() as facts:
-        said = list(word_sets(captions, FactCache(facts, progress)))
-    order = learn_order(text for texts in captions for text in texts)
-    table = build_table(said, name=name or PurePath(output).stem, dimensions=dimensions, fewest=fewest, order=order)
-    if base is not None:
-        table = extended_table(base, table)
-    with whole_path(output) as temporary:
-        table.write(temporary)
-    words, images = counted(len(table.words), "word"), counted(table.images, "image")
-    size = counted(table.vectors.shape[1], "dimension")
-    typer.echo(f"{output}: {words} in {size}, of {images}, {table.signature}")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypedDict
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_parser.scenes import SCENE
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE, SCENE
 from spicegraph_scorer.core.data import MetricData, with_spice_text
 from spicegraph_scorer.core.tokens import SpiceText
 from spicegraph_scorer.metrics import GROUPS, METRICS, metric_names, read_data

@@ -92,11 +92,7 @@ def _factual(caption: ParsedCaption, number: int) -> str:
 
 def _traced(pipeline: str, texts: Iterable[str]) -> Iterator[str]:
     """Yield each sentence, and below it what each pass took away and added."""
-    for sentence, changes in load_pipeline(pipeline).trace(texts):
-        yield f"{printable(sentence)}\n"
-        for change in changes:
-            signed = [*(f"- {row}" for row in change.removed), *(f"+ {row}" for row in change.added)]
-            yield "".join(f"  {change.name}: {printable(row)}\n" for row in signed)
+    return (f"{printable(line)}\n" for line in load_pipeline(pipeline).trace(texts))
 
 
 PARSE_FORMATS: Mapping[ParseFormat, Callable[[Iterable[ParsedCaption]], Iterable[str]]] = {

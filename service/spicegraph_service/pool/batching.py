@@ -1,21 +1,13 @@
 """Work of many requests, gathered into batches for the workers."""
-# A batch goes out as soon as a worker is free, with all that has come in until then (up to a size). Where a worker is
+# A batch goes out as soon as a worker is free, with all that has come in until then (up to a cost). Where a worker is
 # free at once and captions must be parsed, it waits a few milliseconds for company, unless the last group had none:
-# parsing thirty captions together costs little more than parsing five. A caller who sends the next chunk after the last
-# answer is away from the queue in between: what it has had of the workers is remembered for a second, so that others do
-# not take its turns. Light groups (few items, short captions, all parsed before) have a worker in reserve, and never
-# wait for others' new captions. While it has none of them and another worker is at work on more, it does groups with
-# little new to parse, in their turn. Where all are at work on such groups, those that wait go together next, which
-# takes less than in two processes.
+# parsing thirty captions together costs little more than parsing five.
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import math
-from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -28,46 +20,22 @@ from spicegraph_service.pool.processes import ProcessEndedError
 from spicegraph_service.pool.workers import NoWorkersError, Worker, WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 Group = tasks.ItemsWork | tasks.CaptionsWork
 _PATIENCE_S = 1.0  # nearly every batch takes less; callers who leave before do not end a worker
 _LONG_S = 5.0
-_TOGETHER_S = 0.2  # in which the deaths of workers that were killed together are seen
-_SMALL = 64  # items and captions to parse of a group
-_HEAVY = 32  # cost of a group for which it matters whose turn it is; lighter ones go together
-_CREDIT = 4 * _SMALL  # cost that a caller may be behind the others and still catch up: two chunks of new captions
-_BESIDE_S = 1.0  # after its last answer a caller still counts as one who shares the workers
-_WAIT_SHARE = 0.5  # of the last batch's time: how long a worker may wait for a caller who is behind
-_LONGEST_WAIT_S = 0.1
-_LIGHT_ITEMS = 8  # of a light group
-_LIGHT_CHARACTERS = 4_096  # of its captions
-_LIGHT_COST = 32  # of each of its captions, if it had to be parsed: to align long ones takes long, too
-_LIGHT_BATCH = 32  # items; a few milliseconds
-_LITTLE = 16  # cost of a group that the worker in reserve does, too: some ten milliseconds
-_LITTLE_BATCH = 32  # cost; so long may a light group wait
+_PAUSES_S = (0.0, 0.2)  # before each retry; in the second, the deaths of workers that were killed together are seen
+_HEAVY = 32  # cost of a group that no batch takes behind others
 _LONG = 20  # cost of a caption that takes a turn of its own, where a group has several
-_TURN = 80  # cost of long captions that are parsed in one turn: about 50 ms
+_LONG_TURN = 80  # cost of long captions that are parsed in one turn: about 50 ms
 _CHARACTERS_PER_COST = 256  # of long captions, which take longer to score, too
-_HEAD_START_S = 0.002  # at most: what comes next is looked up and sent before the calls that are done are answered
 _log = logging.getLogger(__name__)
 
 
 class WorkFailedError(Exception):
     """A group of work could not be done; the message is for the log."""
-
-
-@dataclass(slots=True, eq=False)
-class _Share:
-    """What a caller has had of the workers, and when it is expected again."""
-
-    caller: str
-    end: int  # of its work so far, in the queue's virtual time
-    cost: int = 0  # of its last group
-    here: int = 0  # groups that wait or are at a worker
-    left: float = 0.0  # when the last of them ended
-    away: float = math.inf  # seconds from then to its next group, by experience
 
 
 @dataclass(slots=True, eq=False)
@@ -78,41 +46,22 @@ class _Entry:
     texts: tuple[tasks.StyledText, ...]
     size: int
     cost: int
-    fresh: bool
+    is_new: bool  # captions of it must be parsed
     caller: str
     tenant: str
     since: float
     reply: asyncio.Future[tasks.GroupReply]
-    start: int = 0  # of its part of the caller's share
-    share: _Share | None = None
-
-    @property
-    def end(self) -> int:
-        """Of its part of the caller's share."""
-        return self.start + self.cost
-
-    @property
-    def is_heavy(self) -> bool:
-        """Whether it matters whose turn it is."""
-        return self.cost >= _HEAVY
-
-    def leave(self) -> None:
-        """Be done, given up, or on the way to another queue."""
-        if self.share is not None:
-            self.share.here -= 1
-            self.share.left = _time()
-            self.share = None
 
 
-class _FairQueue:
-    """Entries that wait, in turn: callers get equal shares of the work, and are behind by :data:`_CREDIT` at most."""
+class _Turns:
+    """Groups that wait: callers get equal shares of the work, by its cost."""
 
-    # Goyal, Vin and Cheng 1996, "Start-time Fair Queuing"; Duda and Cheriton 1999, "Borrowed-Virtual-Time (BVT)
-    # scheduling", for the bounded lag.
+    # Goyal, Vin and Cheng 1996, "Start-time Fair Queuing". Who sends the next chunk after the last answer has every
+    # second turn beside another caller, however many chunks of that one wait.
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, _Entry]] = []  # start of the caller's share, order of arrival
-        self._shares: dict[str, _Share] = {}
+        self._heap: list[tuple[int, int, _Entry]] = []  # start of its part of the caller's share, order of arrival
+        self._ends: dict[str, int] = {}  # of each caller's share so far
         self._now = 0
         self._arrivals = count()
 
@@ -122,85 +71,36 @@ class _FairQueue:
     def __iter__(self) -> Iterator[_Entry]:
         return (entry for _, _, entry in self._heap)
 
-    @property
-    def first(self) -> _Entry:
-        """The entry whose turn it is."""
-        return self._heap[0][2]
-
-    @property
-    def starts_with_little(self) -> bool:
-        """Whether it is the turn of a group that the worker in reserve does, too."""
-        return bool(self._heap) and self.first.cost <= _LITTLE
-
     def push(self, entry: _Entry) -> None:
-        """Add an entry: behind those that its caller has here, beside those of others."""
-        share = self._shares.setdefault(entry.caller, _Share(entry.caller, self._now))
-        if not share.here and share.left:
-            away = _time() - share.left
-            share.away = away if share.away == math.inf else (share.away + away) / 2
-        entry.start = max(self._now - _CREDIT, share.end)
-        share.end = entry.end
-        share.cost = entry.cost
-        share.here += 1
-        entry.leave()
-        entry.share = share
-        heappush(self._heap, (entry.start, next(self._arrivals), entry))
+        """Add a group: behind those of its caller, beside those of others."""
+        start = max(self._now, self._ends.get(entry.caller, 0))
+        self._ends[entry.caller] = start + entry.cost
+        heappush(self._heap, (start, next(self._arrivals), entry))
 
     def pop(self) -> _Entry:
-        """Take the entry whose turn it is."""
-        start, _, entry = heappop(self._heap)
-        self._now = max(self._now, start)
+        """Take the group whose turn it is."""
+        self._now, _, entry = heappop(self._heap)
         return entry
 
-    def forget(self) -> None:
-        """Forget the callers who have been away for long."""
-        since = _time() - _BESIDE_S
-        self._shares = {name: share for name, share in self._shares.items() if share.here or share.left > since}
-
-    def behind(self, entry: _Entry) -> list[_Share]:
-        """Return the callers of groups like this heavy one who have had less of the workers than its caller."""
-        if not entry.is_heavy:
-            return []
-        shares = self._shares.values()
-        return [share for share in shares if share.end < entry.start and 2 * share.cost >= entry.cost]
-
-    def expected(self, until: float) -> list[_Share]:
-        """Return the callers who are behind the one whose turn it is, and away, but back before a time."""
-        return [share for share in self.behind(self.first) if not share.here and share.left + share.away <= until]
-
-
-@dataclass(slots=True)
-class _Batch:
-    """Entries that go to a worker together, up to a cost."""
-
-    most: int
-    entries: list[_Entry] = field(default_factory=list)
-    cost: int = 0
-    callers: set[str] = field(default_factory=set)
-
-    def add(self, entry: _Entry) -> None:
-        """Add an entry."""
-        self.entries.append(entry)
-        self.cost += entry.cost
-        self.callers.add(entry.caller)
-
-    def takes(self, queue: _FairQueue) -> bool:
-        """Say whether the entry whose turn it is goes with those that are here."""
-        # A caller has no more than one heavy group in a batch while others with such groups have had less, and those of
-        # others go with it only if it is their turn, too: or else who has one call at a time would get the answer late,
-        # and be away while those who have more in stock have the next turn to themselves.
-        entry = queue.first
-        if not self.entries:
-            return True
-        if self.cost + entry.cost > self.most or entry.tenant != self.entries[0].tenant:
-            return False
-        if entry.caller in self.callers:
-            return not queue.behind(entry)
-        return entry.size <= _SMALL and not (entry.is_heavy and entry.start >= self.entries[0].end)
+    def take_batch(self, most: int) -> list[_Entry]:
+        """Take groups of one tenant up to a cost; small ones do not wait for a heavy one of somebody else."""
+        self._ends = {caller: end for caller, end in self._ends.items() if end > self._now}
+        batch: list[_Entry] = []
+        cost = 0
+        while self:
+            entry = self._heap[0][2]
+            fits = entry.cost < _HEAVY and cost + entry.cost <= most
+            if batch and not (fits and entry.tenant == batch[0].tenant):
+                break
+            self.pop()
+            if not entry.reply.done():  # else its caller has gone
+                batch.append(entry)
+                cost += entry.cost
+        return batch
 
 
 class Dispatcher:
-    """Gathers groups into batches for the workers; those in ``reserve`` do light groups before others."""
+    """Gathers groups into batches for the workers."""
 
     def __init__(
         self,
@@ -210,7 +110,6 @@ class Dispatcher:
         parsing: Mapping[str, bool],
         batch_captions: int,
         window_s: float,
-        reserve: WorkerPool | None = None,
         observe: Callable[[int, float], None] | None = None,
     ) -> None:
         self._pool = pool
@@ -218,68 +117,29 @@ class Dispatcher:
         self._parsing = parsing
         self._batch_captions = batch_captions
         self._window_s = window_s
-        self._observe = observe
-        self._reserve = reserve
-        self._entries = _FairQueue()
-        self._light = _FairQueue()
-        self._batch_s = 0.0  # of the last batch
-        self._batch_groups = 0  # of the last batch
-        self._at_little: set[Worker] = set()  # workers with nothing but groups that the one in reserve does, too
-        self._next_sent = asyncio.Event()  # of the last batch: a worker has the one after it, or waits for a caller
+        self._observe = observe or (lambda _captions, _seconds: None)
+        self._entries = _Turns()
+        self._had_company = False  # in the last batch
         self._filled = asyncio.Event()
-        self._came = asyncio.Event()
-        self._light_filled = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._feeders = [asyncio.create_task(self._feed())]
-        if reserve is not None:
-            self._feeders.append(asyncio.create_task(self._feed_light(reserve)))
-        for feeder in self._feeders:
-            feeder.add_done_callback(_report)
+        self._feeder = asyncio.create_task(self._feed())
+        self._feeder.add_done_callback(_report)
 
     async def submit(self, group: Group, *, caller: str = "", tenant: str = "") -> tasks.GroupReply:
         """Have a group of a caller done; if the caller is cancelled before a worker takes it, it is not done."""
         texts = tuple(dict.fromkeys(group.texts(self._parsing)))
-        fresh = self._parses.missing(texts, tenant=tenant)
-        for turn in _turns(group, fresh):
+        unparsed = self._parses.missing(texts, tenant=tenant)
+        for turn in _turns(group, unparsed):
             await self.submit(turn, caller=caller, tenant=tenant)
-            fresh = self._parses.missing(texts, tenant=tenant)
+            unparsed = self._parses.missing(texts, tenant=tenant)
         items = len(group.items if isinstance(group, tasks.ItemsWork) else group.captions)
         characters = sum(map(len, group.captions))
-        cost = items + texts_cost(text.text for text in fresh) + characters // _CHARACTERS_PER_COST
-        light = not fresh and items <= _LIGHT_ITEMS and characters <= _LIGHT_CHARACTERS
-        light = light and max(map(text_cost, group.captions), default=0) <= _LIGHT_COST
+        cost = items + texts_cost(text.text for text in unparsed) + characters // _CHARACTERS_PER_COST
         reply: asyncio.Future[tasks.GroupReply] = asyncio.get_running_loop().create_future()
-        entry = _Entry(group, texts, items + len(fresh), cost, bool(fresh), caller, tenant, _time(), reply)
-        self._enter(entry, light=light)
-        done = await reply
-        if done.refused:
-            raise (LimitError if done.refused == "limit" else InputError)(done.error)
-        if done.error:
-            raise WorkFailedError(done.error)
-        return done
-
-    def _enter(self, entry: _Entry, *, light: bool) -> None:
-        if not light or self._reserve is None or not self._reserve.alive:
-            self._entries.push(entry)
-            self._filled.set()
-            self._came.set()
-            self._call_reserve()
-            return
-        self._light.push(entry)
-        self._light_filled.set()
-        if not self._reserve.idle:
-            self._filled.set()
-
-    @property
-    def _needs_help(self) -> bool:
-        """Whether a group with little to parse waits for a worker that is at work on more."""
-        return self._entries.starts_with_little and len(self._at_little) < self._pool.alive
-
-    def _call_reserve(self) -> None:
-        """Let the worker in reserve look for groups with little to parse, while the others are at work."""
-        alive = self._reserve is not None and self._reserve.alive
-        if alive and self._needs_help and not self._pool.idle:
-            self._light_filled.set()
+        size = items + len(unparsed)
+        self._entries.push(_Entry(group, texts, size, cost, bool(unparsed), caller, tenant, _time(), reply))
+        self._filled.set()
+        return _checked(await reply)
 
     async def totals(self, work: tasks.Totals) -> tasks.GroupReply:
         """Have the statistics of a request turned into scores; if the worker dies, once more."""
@@ -298,211 +158,137 @@ class Dispatcher:
                     raise WorkFailedError(str(error)) from error
         if not isinstance(done, tasks.GroupReply):
             raise WorkFailedError("a worker gave the wrong kind of reply")
-        if done.error:
-            raise WorkFailedError(done.error)
-        return done
+        return _checked(done)
 
     async def close(self) -> None:
         """Stop; what still waits is cancelled."""
-        for task in (*self._feeders, *self._tasks):
+        running = (self._feeder, *self._tasks)
+        for task in running:
             task.cancel()
-        await asyncio.gather(*self._feeders, *self._tasks, return_exceptions=True)
-        while queue := self._entries or self._light:
-            queue.pop().reply.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        for entry in self._entries:
+            entry.reply.cancel()
 
     async def _feed(self) -> None:
+        """Send batches to the workers, one after the other."""
         while True:
             await self._filled.wait()
             try:
                 worker = await self._pool.acquire()
-            except NoWorkersError as error:
-                self._refuse_all(error)
+            except NoWorkersError as error:  # when there will be one is unknown
+                _refuse(list(self._entries), error)
+                self._entries = _Turns()
+                self._filled.clear()
                 continue
             await self._wait_for_company()
-            if self._entries and not self._pool.idle:
-                await self._wait_for_callers_behind()
-            batch = self._take(self._entries or self._light, self._batch_captions)
-            if not self._entries and not self._light:
+            batch = self._entries.take_batch(self._batch_captions)
+            if not self._entries:
                 self._filled.clear()
             if not batch:
                 self._pool.release(worker)
                 continue
-            self._start(self._pool, worker, batch)
-            self._call_reserve()
-
-    def _refuse_all(self, error: NoWorkersError) -> None:
-        """Refuse whoever waits: when there will be a worker is unknown."""
-        self._filled.clear()
-        while queue := self._entries or self._light:
-            entry = queue.pop()
-            entry.leave()
-            if not entry.reply.done():
-                entry.reply.set_exception(error)
+            self._had_company = len(batch) > 1
+            task = asyncio.create_task(self._run(worker, batch))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def _wait_for_company(self) -> None:
         """Wait a little for others if only unparsed captions would be in the batch."""
-        waiting = sum(entry.size for entry in self._entries)
-        may_have_company = self._batch_groups > 1 and waiting < self._batch_captions
-        if may_have_company and self._entries and all(entry.fresh for entry in self._entries):
-            since = min(entry.since for entry in self._entries)
+        entries = list(self._entries)
+        may_have_company = self._had_company and sum(entry.size for entry in entries) < self._batch_captions
+        if may_have_company and all(entry.is_new for entry in entries):
+            since = min(entry.since for entry in entries)
             await asyncio.sleep(max(0.0, since + self._window_s - _time()))
 
-    async def _feed_light(self, reserve: WorkerPool) -> None:
-        while True:
-            await self._light_filled.wait()
-            try:
-                worker = await reserve.acquire()
-            except NoWorkersError:
-                while self._light:
-                    self._enter(self._light.pop(), light=False)
-            else:
-                batch = self._take(self._light, _LIGHT_BATCH)
-                if not batch and self._needs_help:
-                    batch = self._take(self._entries, _LITTLE_BATCH)
-                if batch:
-                    self._start(reserve, worker, batch)
-                else:
-                    reserve.release(worker)
-            if self._light:
-                self._filled.set()
-            else:
-                self._light_filled.clear()
-                self._call_reserve()
-
-    def _start(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
-        if pool is self._pool:
-            self._batch_groups = len(batch)
-            if all(entry.cost <= _LITTLE for entry in batch):
-                self._at_little.add(worker)
-        task = asyncio.create_task(self._run(pool, worker, batch))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _wait_for_callers_behind(self) -> None:
-        """Let the only free worker wait a little for a caller who has had less, and is expected at once."""
-        # Else a caller with one call at a time would have every third turn instead of every second.
-        # Source: Iyer and Druschel 2001, "Anticipatory scheduling".
-        await asyncio.sleep(0)  # the callers of the batch that has just ended count as away from here on
-        until = _time() + min(_WAIT_SHARE * self._batch_s, _LONGEST_WAIT_S)
-        # The worker in reserve may have taken what waited.
-        while self._entries and (expected := self._entries.expected(until)):
-            self._next_sent.set()  # the caller who is waited for may be one of those who get their answers now
-            self._came.clear()
-            try:
-                async with asyncio.timeout_at(until):
-                    await self._came.wait()
-            except TimeoutError:
-                for share in expected:
-                    share.away = math.inf  # until it comes again
-                return
-
-    def _take(self, queue: _FairQueue, most: int) -> list[_Entry]:
-        """Take a batch of one tenant from a queue; small groups do not wait for a large one of somebody else."""
-        batch = _Batch(most)
-        queue.forget()
-        while queue and batch.takes(queue):
-            entry = queue.pop()
-            if entry.reply.done():  # its caller has gone
-                entry.leave()
-            else:
-                batch.add(entry)
-        return batch.entries
-
-    async def _run(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
+    async def _run(self, worker: Worker, batch: Sequence[_Entry]) -> None:
         """Have a batch done; where the worker dies, each group alone, with three workers at most."""
         try:
-            await self._do(pool, worker, batch)
-        except ProcessEndedError as error:
-            _log.warning("a batch of %d groups is tried again: %s", len(batch), error)
-            for entry in batch:
-                await self._retry(entry)
+            try:
+                await self._do(worker, batch)
+            except ProcessEndedError as error:
+                _log.warning("a batch of %d groups is tried again: %s", len(batch), error)
+                for entry in batch:
+                    await self._retry(entry)
+        except WorkFailedError as error:
+            _refuse(batch, error)
         except Exception as error:  # noqa: BLE001 (the callers must get an answer, whatever it was)
             _log.exception("a batch of %d groups failed", len(batch))
-            _fail(batch, f"an unexpected {type(error).__name__}")
+            _refuse(batch, WorkFailedError(f"an unexpected {type(error).__name__}"))
 
     async def _retry(self, entry: _Entry) -> None:
-        if entry.reply.done():
-            return
-        try:
+        """Have a group done whose worker has died."""
+        failure: Exception
+        for pause in _PAUSES_S:
+            await asyncio.sleep(pause)
+            if entry.reply.done():
+                return
             try:
-                await self._do(self._pool, await self._pool.acquire(), [entry])
-            except ProcessEndedError:
-                await asyncio.sleep(_TOGETHER_S)
-                await self._do(self._pool, await self._pool.acquire(), [entry])
-        except ProcessEndedError as error:
-            _fail([entry], str(error))
-        except NoWorkersError as error:
-            if not entry.reply.done():
-                entry.reply.set_exception(error)
-        except Exception as error:  # noqa: BLE001 (as above)
-            _log.exception("a group failed when it was tried again")
-            _fail([entry], f"an unexpected {type(error).__name__}")
+                await self._do(await self._pool.acquire(), [entry])
+            except ProcessEndedError as error:
+                failure = WorkFailedError(str(error))
+            except NoWorkersError as error:
+                failure = error
+            else:
+                return
+        _refuse([entry], failure)
 
-    async def _do(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
-        tenant = batch[0].tenant
+    async def _do(self, worker: Worker, batch: Sequence[_Entry]) -> None:
+        """Have a worker do a batch, and answer its callers."""
+        tenant, lasting = batch[0].tenant, _lasting(batch)
         try:
             texts = dict.fromkeys(text for entry in batch for text in entry.texts)
-            lasting = _lasting(batch)
             known = await self._parses.get(texts, tenant=tenant, lasting=lasting)
         except BaseException:
-            self._at_little.discard(worker)
-            pool.release(worker)
+            self._pool.release(worker)
             raise
         started = _time()
-        call = asyncio.create_task(pool.call(worker, tasks.Work(tuple(entry.group for entry in batch), known)))
-        call.add_done_callback(partial(self._leave, worker, batch))
-        if pool is self._pool:
-            self._next_sent.set()
-            self._next_sent = next_sent = asyncio.Event()
+        work = tasks.Work(tuple(entry.group for entry in batch), known)
+        call = asyncio.create_task(self._pool.call(worker, work))
         try:
-            reply: tasks.Reply = await self._while_wanted(call, worker, batch)
+            reply = await _while_wanted(call, worker, batch)
         finally:
             call.cancel()
         if not isinstance(reply, tasks.WorkReply):
-            _fail(batch, "a worker gave the wrong kind of reply")
-            return
-        self._note_time(pool, batch, _time() - started)
+            raise WorkFailedError("a worker gave the wrong kind of reply")
+        self._observe(sum(entry.size for entry in batch), _time() - started)
         self._parses.put(reply.parsed, tenant=tenant, lasting=lasting)
-        if self._entries and pool is self._pool:
-            # To answer a batch of small calls takes about as long as a worker needs for the next one.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_HEAD_START_S):
-                    await next_sent.wait()
         for entry, done in zip(batch, reply.groups, strict=True):
             if not entry.reply.done():
                 entry.reply.set_result(done)
 
-    def _note_time(self, pool: WorkerPool, batch: Sequence[_Entry], seconds: float) -> None:
-        if pool is self._pool:
-            self._batch_s = seconds
-        if self._observe is not None:
-            self._observe(sum(entry.size for entry in batch), seconds)
 
-    def _leave(self, worker: Worker, batch: Sequence[_Entry], call: asyncio.Future[tasks.Reply]) -> None:
-        """Count the callers of a batch that has ended as away."""
-        del call
-        self._at_little.discard(worker)
-        for entry in batch:
-            entry.leave()
+async def _while_wanted(call: asyncio.Task[tasks.Reply], worker: Worker, batch: Sequence[_Entry]) -> tasks.Reply:
+    """Return a worker's reply; end the worker when its callers, or after a long time some of them, have gone."""
+    started = _time()
+    await asyncio.wait([call], timeout=_PATIENCE_S)
+    waiting: set[asyncio.Future[tasks.GroupReply]] = {entry.reply for entry in batch}
+    while not call.done():
+        left = started + _LONG_S - _time()
+        watched: list[asyncio.Future[Any]] = [call, *waiting]
+        await asyncio.wait(watched, timeout=left if left > 0 else None, return_when=asyncio.FIRST_COMPLETED)
+        waiting = {reply for reply in waiting if not reply.done()}
+        is_long = _time() - started >= _LONG_S
+        if not call.done() and (not waiting or (is_long and len(waiting) < len(batch))):
+            _log.warning("worker %d is ended: callers of its batch have gone", worker.process.pid)
+            worker.process.kill()
+            break
+    return await call
 
-    async def _while_wanted(
-        self, call: asyncio.Task[tasks.Reply], worker: Worker, batch: Sequence[_Entry]
-    ) -> tasks.Reply:
-        """Return a worker's reply; end the worker when its callers, or after a long time some of them, have gone."""
-        started = _time()
-        await asyncio.wait([call], timeout=_PATIENCE_S)
-        waiting: set[asyncio.Future[tasks.GroupReply]] = {entry.reply for entry in batch}
-        while not call.done():
-            left = started + _LONG_S - _time()
-            watched: list[asyncio.Future[Any]] = [call, *waiting]
-            await asyncio.wait(watched, timeout=left if left > 0 else None, return_when=asyncio.FIRST_COMPLETED)
-            waiting = {reply for reply in waiting if not reply.done()}
-            long = _time() - started >= _LONG_S
-            if not call.done() and (not waiting or (long and len(waiting) < len(batch))):
-                _log.warning("worker %d is ended: callers of its batch have gone", worker.process.pid)
-                worker.process.kill()
-                break
-        return await call
+
+def _checked(done: tasks.GroupReply) -> tasks.GroupReply:
+    """Return a worker's reply, or raise what it says went wrong."""
+    if done.refused:
+        raise (LimitError if done.refused == "limit" else InputError)(done.error)
+    if done.error:
+        raise WorkFailedError(done.error)
+    return done
+
+
+def _refuse(entries: Iterable[_Entry], error: Exception) -> None:
+    """Raise an error for the callers who still wait."""
+    for entry in entries:
+        if not entry.reply.done():
+            entry.reply.set_exception(error)
 
 
 def _passing(group: Group) -> frozenset[tasks.StyledText]:
@@ -517,16 +303,16 @@ def _lasting(batch: Sequence[_Entry]) -> set[tasks.StyledText] | None:
     return set().union(*(set(entry.texts) - _passing(entry.group) for entry in batch))
 
 
-def _turns(group: Group, fresh: Sequence[tasks.StyledText]) -> Iterator[tasks.CaptionsWork]:
+def _turns(group: Group, unparsed: Sequence[tasks.StyledText]) -> Iterator[tasks.CaptionsWork]:
     """Yield the long captions of a group to be parsed before it, so that no group holds a worker for all of them."""
-    if len(fresh) < 2:
+    if len(unparsed) < 2:
         return
-    costs = {text: cost for text in fresh if (cost := text_cost(text.text)) >= _LONG}
-    if sum(costs.values()) <= _TURN:
+    costs = {text: cost for text in unparsed if (cost := text_cost(text.text)) >= _LONG}
+    if sum(costs.values()) <= _LONG_TURN:
         return
     turn: list[tasks.StyledText] = []
     for text in sorted(costs.keys() - _passing(group), key=lambda text: text.style):
-        if turn and (turn[0].style != text.style or sum(map(costs.__getitem__, (*turn, text))) > _TURN):
+        if turn and (turn[0].style != text.style or sum(map(costs.__getitem__, (*turn, text))) > _LONG_TURN):
             yield _turn(turn)
             turn = []
         turn.append(text)
@@ -542,13 +328,7 @@ def _time() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _fail(batch: Sequence[_Entry], reason: str) -> None:
-    for entry in batch:
-        if not entry.reply.done():
-            entry.reply.set_result(tasks.GroupReply(error=reason))
-
-
 def _report(feeder: asyncio.Task[None]) -> None:
-    """Log why a feeder ended: without it nothing is done any longer."""
+    """Log why the feeder ended: without it nothing is done any longer."""
     if not feeder.cancelled() and (error := feeder.exception()):
         _log.critical("no more batches go to the workers", exc_info=error)

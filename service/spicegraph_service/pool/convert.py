@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import msgspec
 
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
-from spicegraph_parser.scenes.words import CERTAINTY, ApartReason
+from spicegraph_parser.spice.extraction import CERTAINTY, ApartReason
 from spicegraph_scorer.core.categories import CategoryScore, Counts, micro_shares
 from spicegraph_scorer.errors import KINDS, ErrorSide, explain
-from spicegraph_scorer.metrics.chair import ChairExplanation
-from spicegraph_scorer.metrics.graded.explain import GradedExplanation, GradedTuple
-from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED, Verdicts
 from spicegraph_scorer.metrics.spice.match import Match
 
 if TYPE_CHECKING:
@@ -79,6 +76,14 @@ def breakdown_message(metric: str, categories: Mapping[str, CategoryScore]) -> s
     return breakdown
 
 
+@runtime_checkable
+class WithMessage(Protocol):
+    """An explanation that the contract has a message for."""
+
+    def add_to(self, result: scores_pb2.ItemResult, metric: str, *, verdicts: bool) -> None:
+        """Add the explanation to an item's result, with its verdicts where asked."""
+
+
 def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: object, *, verdicts: bool) -> None:
     """Add what a metric's ``explain`` gives, in the contract's message for it or as JSON; ``verdicts``: those, too."""
     if isinstance(explanation, Match):
@@ -87,33 +92,10 @@ def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: obj
             candidate=_matched(explanation.candidate, explanation.candidate_partners),
             reference=_matched(explanation.reference, explanation.reference_partners),
         )
-    elif isinstance(explanation, GradedExplanation):
-        result.graded_matches.append(graded_message(metric, explanation, verdicts=verdicts))
-    elif isinstance(explanation, ChairExplanation):
-        chair = result.chair_matches.add(metric=metric, missing=explanation.missing)
-        for mention in explanation.mentions:
-            span = scene_graph_pb2.TextSpan(start=mention.span[0], end=mention.span[1])
-            about = chair.mentions.add(object=mention.object, words=mention.words, span=span)
-            about.hallucinated = mention.hallucinated
+    elif isinstance(explanation, WithMessage):
+        explanation.add_to(result, metric, verdicts=verdicts)
     elif callable(to_dict := getattr(explanation, "to_dict", None)):
         result.explanations.add(metric=metric, json=msgspec.json.encode(to_dict()).decode())
-
-
-def graded_message(metric: str, explanation: GradedExplanation, *, verdicts: bool = True) -> scores_pb2.GradedMatch:
-    """Return what supports the tuples of SPICE-G, what would raise its score and, where asked, what is wrong."""
-    graded = scores_pb2.GradedMatch(
-        metric=metric,
-        candidate=map(_graded_tuple, explanation.candidate),
-        reference=map(_graded_tuple, explanation.reference),
-        order=explanation.order,
-    )
-    for change in explanation.changes:
-        by = None if change.by is None else scene_graph_pb2.SceneTuple(words=change.by)
-        changed = scene_graph_pb2.SceneTuple(words=change.words)
-        graded.changes.add(action=change.action, tuple=changed, by=by, score=change.score, gain=change.gain)
-    if verdicts:
-        graded.verdicts.CopyFrom(_verdicts(explanation.verdicts))
-    return graded
 
 
 def errors_message(
@@ -162,50 +144,6 @@ def _spans(spans: Iterable[tuple[int, int]]) -> list[scene_graph_pb2.TextSpan]:
 
 _KINDS: Final = {name: scores_pb2.ErrorKind.Value(f"ERROR_KIND_{name.upper()}") for name in KINDS}
 _SIDES: Final = {side: scores_pb2.ErrorSide.Value(f"ERROR_SIDE_{side.name}") for side in ErrorSide}
-
-
-def _graded_tuple(graded: GradedTuple) -> scores_pb2.GradedTuple:
-    return scores_pb2.GradedTuple(
-        tuple=scene_graph_pb2.SceneTuple(words=graded.words),
-        share=graded.share,
-        support=graded.support,
-        partner=graded.partner,
-        slots=[scores_pb2.SlotSimilarity(value=value) for value in graded.slots],
-        denied_by=graded.denied_by,
-    )
-
-
-_VERDICTS: Final[Mapping[str, scores_pb2.Verdict.ValueType]] = {
-    SUPPORTED: scores_pb2.VERDICT_SUPPORTED,
-    CONTRADICTED: scores_pb2.VERDICT_CONTRADICTED,
-    UNMENTIONED: scores_pb2.VERDICT_UNMENTIONED,
-}
-
-
-def _verdicts(verdicts: Verdicts) -> scores_pb2.Verdicts:
-    return scores_pb2.Verdicts(
-        words=[
-            scores_pb2.WordVerdict(
-                word=word.word,
-                spans=_spans(word.spans),
-                verdict=_VERDICTS[word.verdict],
-                probability=word.probability,
-                support=word.support,
-                partner=word.partner,
-                instead=word.instead,
-            )
-            for word in verdicts.words
-        ],
-        tuples=[
-            scores_pb2.TupleVerdict(
-                tuple=scene_graph_pb2.SceneTuple(words=verdict.words),
-                verdict=_VERDICTS[verdict.verdict],
-                probability=verdict.probability,
-            )
-            for verdict in verdicts.tuples
-        ],
-        threshold=verdicts.threshold,
-    )
 
 
 def credit_message(metric: str, credit: Credit) -> scores_pb2.Credit:

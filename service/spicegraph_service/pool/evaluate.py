@@ -14,8 +14,7 @@ import msgspec
 
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser.errors import DataError, InputError, LimitError, SpicegraphError
-from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline
-from spicegraph_parser.scenes import SCENE
+from spicegraph_parser.pipelines import SCENE, CaptionPipeline, load_pipeline, registered_pipelines
 from spicegraph_parser.spice.graph import merge
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_scorer.core.data import MetricData, Resources
@@ -47,10 +46,15 @@ _log = logging.getLogger(__name__)
 
 
 class Evaluator:
-    """A loaded pipeline, the scene parser, and the metrics that can be made here; ``data`` is that of the metrics."""
+    """Parses and scores: with a pipeline, the scene parser if it is registered, and the metrics that can be made here.
+
+    ``data`` is that of the metrics.
+    """
 
     def __init__(self, pipeline: CaptionPipeline, data: MetricData | None = None) -> None:
-        self._pipelines: dict[tasks.GraphStyle, CaptionPipeline] = {"spice": pipeline, "scene": load_pipeline(SCENE)}
+        self._pipelines: dict[tasks.GraphStyle, CaptionPipeline] = {"spice": pipeline}
+        if SCENE in registered_pipelines():
+            self._pipelines["scene"] = load_pipeline(SCENE)
         self._data = data or MetricData()
         self._parses: _Parses = {}  # of the batch in hand
         self._known: dict[tasks.GraphStyle, dict[str, tuple[Fact, ...]]] = {"spice": {}, "scene": {}}
@@ -100,8 +104,8 @@ class Evaluator:
             )
             for name, signature in self._signatures.items()
         )
-        pipeline, scenes = (self._pipelines[style].signature for style in ("spice", "scene"))
-        return tasks.WorkerInfo(version("spicegraph"), pipeline, metrics, self._missing, scenes)
+        signatures = [pipeline.signature for pipeline in self._pipelines.values()]
+        return tasks.WorkerInfo(version("spicegraph"), signatures[0], metrics, self._missing, *signatures[1:])
 
     def make_ready(self) -> None:
         """Build what the first calls would wait for."""

@@ -17,9 +17,10 @@ import msgspec
 from google.protobuf.struct_pb2 import Struct
 
 from spicegraph_api.report.v1 import report_pb2
+from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser.errors import DataError, InputError, LimitError
+from spicegraph_parser.pipelines import SCENE
 from spicegraph_parser.runtime import rare_collections
-from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics.spice.categories import make_categories
@@ -150,7 +151,9 @@ def _fill_messages(target: Any, part: Any, *, is_map: bool, is_list: bool) -> No
         target.update(msgspec.json.decode(msgspec.json.encode(part)))
     elif isinstance(part, GradedView):
         target.score = part.score
-        target.explanation.CopyFrom(convert.graded_message("spice-g", part.explanation))
+        result = scores_pb2.ItemResult()
+        convert.add_explanation(result, "spice-g", part.explanation, verdicts=True)
+        target.explanation.CopyFrom(result.graded_matches[0])
     elif is_map:
         for key, each in part.items():
             _fill(target[key], each)

@@ -42,9 +42,9 @@ class Worker:
         self._first_bytes = 0
 
     @classmethod
-    async def start(cls, setup: tasks.Setup, *, name: str = "", timeout_s: float) -> Worker:
+    async def start(cls, setup: tasks.Setup, *, timeout_s: float) -> Worker:
         """Start a process and wait until it has loaded what the setup names."""
-        process = await ChildProcess.start("spicegraph_service.pool.workers", *([name] if name else []))
+        process = await ChildProcess.start("spicegraph_service.pool.workers")
         info = tasks.decode_reply(await process.ask(tasks.encode(setup), timeout_s=timeout_s))
         if not isinstance(info, tasks.WorkerInfo):
             process.kill()
@@ -75,21 +75,19 @@ class Worker:
 
 
 class WorkerPool:
-    """Keeps ``count`` workers alive, all with the same setup; a ``name`` stands in the list of processes."""
+    """Keeps ``count`` workers alive, all with the same setup."""
 
     def __init__(
         self,
         setup: tasks.Setup,
         count: int,
         *,
-        name: str = "",
         task_timeout_s: float = 120.0,
         growth_bytes: int = 1 << 30,
         changed: Callable[[], None] | None = None,
     ) -> None:
         self._setup = setup
         self._count = count
-        self._name = name
         self._task_timeout_s = task_timeout_s
         self._growth_bytes = growth_bytes
         self._changed = changed or (lambda: None)
@@ -126,7 +124,7 @@ class WorkerPool:
         pause = _FIRST_PAUSE
         while True:
             try:
-                worker = await Worker.start(self._setup, name=self._name, timeout_s=120.0)
+                worker = await Worker.start(self._setup, timeout_s=120.0)
             except (DataError, ProcessEndedError, OSError) as error:
                 if not ready.done() and isinstance(error, DataError):
                     ready.set_exception(error)

@@ -158,7 +158,7 @@ class _Scoring:
         """Score and explain a system."""
         view, runs, errors = self._score(name, items)
         graded = self._graded(name, runs)
-        wrong = wrong_statements([why.explanation for why in graded if why is not None])
+        wrong = wrong_statements(why.explanation.statements() for why in graded if why is not None)
         return _Part(replace(view, wrong=wrong), runs, self._candidates(items, runs, errors, graded))
 
     def held_out(self, items: Sequence[Item]) -> SystemView | None:

@@ -12,11 +12,10 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.categories import Counts
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.items import ItemId
-    from spicegraph_scorer.core.metric import Working
+    from spicegraph_scorer.core.metric import Judgement, Working
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.significance import Comparison
     from spicegraph_scorer.errors import ErrorKind, Hallucination, WrongStatement
-    from spicegraph_scorer.metrics.graded.explain import GradedExplanation
     from spicegraph_service.output.standing import Standing
 
 
@@ -125,7 +124,7 @@ class GradedView:
     """SPICE-G of one caption: the score, what supports each tuple, and what would raise the score most."""
 
     score: float
-    explanation: GradedExplanation
+    explanation: Judgement
 
 
 class TupleState(IntEnum):

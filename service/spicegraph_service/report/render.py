@@ -10,6 +10,7 @@ import gzip
 from dataclasses import fields
 from enum import StrEnum
 from itertools import chain, count
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,7 +21,6 @@ from spicegraph_parser.spice.rules import RULES
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.errors import CHANCES, KINDS, ErrorKind
-from spicegraph_scorer.metrics.graded.explain import GradedExplanation
 from spicegraph_service.output.charts import HUMAN_INK, Line, Mark, histogram, ink, interval_chart, line_chart
 from spicegraph_service.output.pages import permalink, render_page, static
 from spicegraph_service.output.standing import label, standing_grid
@@ -183,7 +183,7 @@ def to_parts(report: Report) -> dict[str, str]:
 
 def to_json(report: Report) -> str:
     """Return everything in the report as JSON, ``tuples`` and ``pictures`` of every image included."""
-    return msgspec.json.encode(report_values(report), enc_hook=GradedExplanation.to_dict).decode() + "\n"
+    return msgspec.json.encode(report_values(report), enc_hook=methodcaller("to_dict")).decode() + "\n"
 
 
 def report_values(report: Report) -> dict[str, Any]:
@@ -420,27 +420,34 @@ def _credits(credits_of: Mapping[str, Credit]) -> list[object]:
 
 
 def _graded(view: GradedView) -> list[object]:
-    why = view.explanation
+    why: Mapping[str, Any] = view.explanation.to_dict()
+    verdicts, meaning = why["verdicts"], why["meaning"]
     return [
         round(view.score, _DIGITS),
         *(
-            [[t.words, *_rounded((t.share, t.support)), t.partner, _rounded(t.slots), t.denied_by] for t in side]
-            for side in (why.candidate, why.reference)
+            [
+                [t["words"], *_rounded((t["share"], t["support"])), t["partner"], _rounded(t["slots"]), t["denied_by"]]
+                for t in why[side]
+            ]
+            for side in ("candidate", "reference")
         ),
-        [[c.action, c.words, c.by, round(c.score, _DIGITS), round(c.gain, _DIGITS)] for c in why.changes],
-        round(why.order, _DIGITS),
         [
-            [word.word, word.spans, word.verdict, round(word.probability, _DIGITS), word.partner, word.instead]
-            for word in why.verdicts.words
+            [c["action"], c["words"], c["by"], round(c["score"], _DIGITS), round(c["gain"], _DIGITS)]
+            for c in why["changes"]
         ],
-        round(why.verdicts.threshold, _DIGITS),
+        round(why["order"], _DIGITS),
+        [
+            [w["word"], w["spans"], w["verdict"], round(w["probability"], _DIGITS), w["partner"], w["instead"]]
+            for w in verdicts["words"]
+        ],
+        round(verdicts["threshold"], _DIGITS),
         # the references' words that count most: a page has room for so many
-        why.meaning
+        meaning
         and [
-            round(why.meaning.value, _DIGITS),
+            round(meaning["value"], _DIGITS),
             *(
                 [[word, _brief(share)] for word, share in words]
-                for words in (why.meaning.candidate, why.meaning.references[:12])
+                for words in (meaning["candidate"], meaning["reference"][:12])
             ),
         ],
     ]

@@ -78,7 +78,7 @@ class Telemetry:
 
 
 class ProcessCollector:
-    """Memory and processor time of processes by kind (server, worker, reserve), read when asked for, from ``/proc``."""
+    """Memory and processor time of processes by kind (server, worker), read when asked for, from ``/proc``."""
 
     def __init__(self, processes: Callable[[], Mapping[str, Iterable[int]]]) -> None:
         self._processes = processes

@@ -302,6 +302,8 @@ _STYLES: Mapping[int, GraphStyle] = {
 def graph_style(value: int, info: WorkerInfo, *, field: str = "graph_style") -> GraphStyle:
     """Return the style of graphs: of those of the server's pipeline, or of the scene parser."""
     style = _meaning(value, _STYLES, field)
+    if style == "scene" and not info.scene_pipeline:
+        raise wrong(field, "this server has no scene parser; install the package spicegraph_scenes beside it")
     if value == scene_graph_pb2.GRAPH_STYLE_SPICE and info.pipeline == info.scene_pipeline:
         raise wrong(field, f"this server's pipeline is {info.pipeline}, which gives scene graphs only")
     return style

@@ -22,7 +22,6 @@ from spicegraph_challenge.model.settings import (
     help_text,
     read_settings,
     timestamp,
-    warnings,
 )
 from spicegraph_challenge.pages.tables import user_table
 from spicegraph_parser.errors import InputError, counted
@@ -165,7 +164,7 @@ def create(
         part.reference_sets.extend(pb.ChallengeReferenceSet(name=reference_set) for reference_set in names)
         _read(part, settings, SPLIT_SETTINGS)
     with connected(context) as client:
-        _warn(client.create_challenge(challenge))
+        client.create_challenge(challenge)
         try:
             _upload(context, name, files)
         except BaseException:
@@ -197,7 +196,7 @@ def update(
         if not SPLIT_SETTINGS.keys().isdisjoint(settings):
             for split_name in split or [part.name for part in client.get_challenge(name).challenge.settings.splits]:
                 _read(change.splits.add(name=split_name), settings, SPLIT_SETTINGS)
-        _warn(client.update_challenge(name, change))
+        client.update_challenge(name, change)
 
 
 def delete(context: typer.Context, name: ChallengeArgument) -> None:
@@ -349,11 +348,6 @@ def _reference_files(given: Sequence[str]) -> list[tuple[str, str, Path]]:
             raise InputError(f"{path}: there is no such file")
         files.append((split, reference_set, Path(path)))
     return files
-
-
-def _warn(challenge: pb.Challenge) -> None:
-    for warning in warnings(challenge.settings):
-        note(f"warning: {warning}")
 
 
 def _upload(context: typer.Context, challenge: str, files: Sequence[tuple[str, str, Path]]) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
@@ -28,7 +26,6 @@ from spicegraph_challenge.model.schema import (
     SubmissionFile,
     User,
 )
-from spicegraph_challenge.model.settings import ALL_DIGITS
 from spicegraph_scorer.core.tokens import SPICE_TEXTS
 from spicegraph_scorer.metrics import lower_is_better
 from spicegraph_service.kit import wrong
@@ -42,12 +39,7 @@ if TYPE_CHECKING:
     from spicegraph_service.kit import RequestData, WorkerInfo
 
 _FIRST_ROWS = 10  # whose history is shown
-_DIGITS = 4  # decimal places of scores that are shown in full, and the most that participants see
-_WORD = 0.55
-_LARGEST_STEP = 0.1
 _EQUAL = 6  # decimal places in which equal scores agree
-_HIGHEST_DRAW = 65_535
-_ROUNDING = 1e-9
 
 
 def signatures_of(workers: WorkerInfo, names: Iterable[str], given: RequestData) -> dict[str, dict[str, str]]:
@@ -75,7 +67,6 @@ class BoardRow:
     rank: int | None  # none where its score is undefined
     submission: Submission
     scores: tuple[RunScore, ...]
-    places: tuple[int, int] | None  # the best and the worst that exact scores allow; none where ranks are by these
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,41 +91,20 @@ def visible(when: pb.Visibility.ValueType, split: Split, account: Account, now: 
 
 def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Account) -> list[pb.CorpusScore]:
     """Return scores as a caller may see them: participants see rounded ones, and no category of few images."""
-    # A score and its interval are moved by up to one step, then rounded to whole ones: always so for a file. Noise
-    # before rounding (halves up: to even ones, a step could become two) leaves no value at which a small change shows.
-    # All three move by the same: ends with draws of their own would tell three times as much.
     member = account.may(MemberRole.VIEWER, challenge)
-    shown = []
-    for row in rows:
-        if not (member or row.images is None or enough_images(row.images, challenge)):
-            continue
-        ends, digits = (row.value, row.low, row.high), challenge.settings.digits
-        if member or digits == ALL_DIGITS:
-            shown.append(pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high, digits=_DIGITS))
-            continue
-        steps, digits = _step(row, challenge)
-        moved = 2 * row.draw / _HIGHEST_DRAW - 1 if challenge.settings.noise else 0.0
-        unit = 10**digits
-        value, low, high = (
-            None if end is None else max(math.floor(end * unit / steps + moved + 0.5) * steps, 0) / unit for end in ends
-        )
-        within = _reach((steps, digits), challenge)
-        shown.append(pb.CorpusScore(name=row.name, value=value, low=low, high=high, digits=digits, within=within))
-    return shown
+    shown = (row for row in rows if member or row.images is None or enough_images(row.images, challenge))
+    if member:
+        return [pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high) for row in shown]
+    return [_rounded_score(row, challenge.settings.digits) for row in shown]
 
 
-def _reach(step: tuple[int, int], challenge: Challenge) -> float:
-    """Return how far a shown score may be from its exact one: half a step, and noise moves it by up to one more."""
-    steps, digits = step
-    reach: float = (0.5 + challenge.settings.noise) * steps / 10**digits
-    return reach
-
-
-def _step(row: RunScore, challenge: Challenge) -> tuple[int, int]:
-    """Return the steps that participants see a score in, units of the last decimal place, and the number of places."""
-    images = row.reference_set.image_count if row.images is None else row.images
-    digits = challenge.settings.digits
-    return (1, digits) if digits else last_place(images, row.places, challenge.asked)
+def _rounded_score(row: RunScore, digits: int) -> pb.CorpusScore:
+    """Return a rounded score; its interval is rounded outwards, so that it holds the exact score too."""
+    unit, slack = 10**digits, 10**-_EQUAL
+    value = None if row.value is None else round(row.value, digits)
+    low = None if row.low is None else math.floor(row.low * unit + slack) / unit
+    high = None if row.high is None else math.ceil(row.high * unit - slack) / unit
+    return pb.CorpusScore(name=row.name, value=value, low=low, high=high, digits=digits)
 
 
 def enough_images(images: int, challenge: Challenge) -> bool:
@@ -146,16 +116,6 @@ def shown_domains(reference_set: SplitReferences, challenge: Challenge, account:
     """Return the domains of which a caller may see scores."""
     members = account.may(MemberRole.VIEWER, challenge)
     return [name for name, images in reference_set.domains.items() if members or enough_images(images, challenge)]
-
-
-def last_place(images: int, places: int, submissions: int) -> tuple[int, int]:
-    """Return the steps that scores are shown in: units of the last decimal place, and the number of places."""
-    # A step hides one image's score (``places``), and in the sum over all submissions what a word adds to an image:
-    # that sum grows with their number, noise with the root of it. The constant is the smallest with which group
-    # testing reaches an area of .60 at most (``bench/group_testing.py``).
-    least = max(10.0**-places, min(_WORD * math.sqrt(submissions) / max(images, 1), _LARGEST_STEP))
-    digits = min(math.ceil(-math.log10(least) - _ROUNDING), _DIGITS)
-    return math.ceil(least * 10**digits - _ROUNDING), digits
 
 
 def check_visible(split: Split, account: Account, now: datetime) -> None:
@@ -176,7 +136,7 @@ def _ranking_score(score: str, challenge: Challenge, names: Sequence[str]) -> st
 
 def _is_exact(challenge: Challenge, account: Account, now: datetime) -> bool:
     has_closed = challenge.closes is not None and now >= challenge.closes
-    return has_closed or account.may(MemberRole.VIEWER, challenge) or challenge.settings.digits == ALL_DIGITS
+    return has_closed or account.may(MemberRole.VIEWER, challenge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +146,7 @@ class _View:
     reference_set: SplitReferences
     domain: str
     account: Account
-    # Until the close participants see the order of what they see: an exact one would show what noise hides. Not as
+    # Until the close participants see the order of rounded scores: an exact one would show what rounding hides. Not as
     # soon as the split has closed: until the challenge has, users choose what stands.
     exact: bool
 
@@ -220,11 +180,6 @@ class _View:
         if not self.exact:
             return self.shown_value(submission, name)
         return next((score.value for score in self.scores(submission) if score.name == name), None)
-
-    def reach(self, submission: Submission, name: str) -> float:
-        """Return how far a shown score may be from its exact one."""
-        score = next(score for score in self.scores(submission) if score.name == name)
-        return _reach(_step(score, self.challenge), self.challenge)
 
 
 def standing(
@@ -260,25 +215,12 @@ def _check_domain(domain: str, known: Sequence[str]) -> None:
 
 
 def _ranked(entries: Iterable[Submission], view: _View, by: str) -> Iterator[BoardRow]:
-    """Yield submissions as rows in their order; those with a score have ranks and places."""
+    """Yield submissions as rows in their order; those with a score have ranks."""
     rows = [(view.key(entry, by), entry) for entry in entries]
     rows.sort(key=lambda row: (row[0], row[1].created, row[1].id))
-    scored = [row for row in rows if by and not row[0][0][0]]
-    places: list[tuple[int, int]] = []
-    if not view.exact:
-        places = possible_places([key[0][1] for key, _ in scored], [view.reach(entry, by) for _, entry in scored])
-    for rank, ((_, entry), between) in enumerate(zip_longest(rows, places), start=1):
-        yield BoardRow(rank if rank <= len(scored) else None, entry, view.scores(entry), between)
-
-
-def possible_places(values: Sequence[float], reach: Sequence[float]) -> list[tuple[int, int]]:
-    """Return the first and the last place that each value may have if it is as far off as this; the lowest is first."""
-    low, high = ([value + sign * far for value, far in zip(values, reach, strict=True)] for sign in (-1, 1))
-    lowest, highest = sorted(low), sorted(high)
-    return [
-        (1 + bisect_left(highest, start - _ROUNDING), bisect_right(lowest, end + _ROUNDING))
-        for start, end in zip(low, high, strict=True)
-    ]
+    for rank, (key, entry) in enumerate(rows, start=1):
+        is_scored = bool(by) and not key[0][0]
+        yield BoardRow(rank if is_scored else None, entry, view.scores(entry))
 
 
 def stands(session: Session, submission: Submission) -> bool:

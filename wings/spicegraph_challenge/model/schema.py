@@ -207,12 +207,6 @@ class Challenge(Base):
         )
 
     @property
-    def asked(self) -> int:
-        """How many numbers ten accounts may see that tell of an image: by submission, reference set and domain."""
-        boards = [sum(1 + bool(each.domains) for each in split.reference_sets) for split in self.splits]
-        return settings.submissions_of_ten(self.settings) * max(boards, default=1)
-
-    @property
     def ready(self) -> bool:
         """Whether all references are there."""
         return all(reference_set.file for split in self.splits for reference_set in split.reference_sets)
@@ -367,8 +361,6 @@ class RunScore(Base):
     low: Mapped[float | None]
     high: Mapped[float | None]
     images: Mapped[int | None]  # of a domain, or that have a category in their references
-    places: Mapped[int]  # decimal places that leave the score of a single image unseen
-    draw: Mapped[int]  # 0 to 65,535: draws the noise that participants see
     domain: Mapped[str] = mapped_column(String(40), default="")
     reference_set: Mapped[SplitReferences] = relationship()
 

@@ -7,7 +7,6 @@ made from the descriptor of :class:`ChallengeSettings`, its comments, and the ta
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -47,6 +46,7 @@ class Setting:
     most: int = _MOST  # or the characters of the longest text
     words: Mapping[str, int] = field(default_factory=dict)  # for numbers, which may lie outside of the bounds
     fixed: bool = False  # since submissions are scored by it
+    rules: Mapping[str, str] = field(default_factory=dict)  # sentences of a challenge's rules by value; "": any other
 
 
 SETTINGS: Mapping[str, Setting] = {
@@ -55,22 +55,83 @@ SETTINGS: Mapping[str, Setting] = {
     "metrics": Setting("Metrics", _SCORED, default="coco", fixed=True),
     "primary_score": Setting("Ranked by", _SCORED, "rank-by", most=100),
     "secondary_score": Setting("Then ranked by", _SCORED, "then-by", most=100),
-    "graph_style": Setting("Scene graphs", _SCORED, default="spice", fixed=True),
-    "spice_text": Setting("SPICE parses", _SCORED, fixed=True),
-    "empty": Setting("Empty captions", _SCORED, default="refuse", fixed=True),
-    "control_tokens": Setting("Marks of models", _SCORED, default="refuse", fixed=True),
+    "graph_style": Setting(
+        "Scene graphs",
+        _SCORED,
+        default="spice",
+        fixed=True,
+        rules={"spice": "as SPICE", "scene": "as people draw them"},
+    ),
+    "spice_text": Setting(
+        "SPICE parses",
+        _SCORED,
+        fixed=True,
+        rules={"written": "captions as written", "coco": "the tokens of the COCO toolkit", "": "as the metrics say"},
+    ),
+    "empty": Setting(
+        "Empty captions",
+        _SCORED,
+        default="refuse",
+        fixed=True,
+        rules={"refuse": "A file with an empty caption is refused.", "zero": "An empty caption scores 0."},
+    ),
+    "control_tokens": Setting(
+        "Special tokens",
+        _SCORED,
+        default="refuse",
+        fixed=True,
+        rules={
+            "refuse": "A file with special tokens or markup, such as <eos>, is refused.",
+            "strip": "Special tokens and markup, such as <eos>, are removed before scoring.",
+            "keep": "Special tokens and markup, such as <eos>, are scored as words.",
+        },
+    ),
     "open_time": Setting("Opens", _WHEN, "opens"),
     "close_time": Setting("Closes", _WHEN, "closes"),
     "daily_limit": Setting("Submissions a day", _WHEN, "daily", 5),
     "total_limit": Setting("Submissions in all", _WHEN, "total", 20),
-    "challenge_limit": Setting("Submissions of all users", _WHEN, default=1_000),
     "public_board": Setting("Public leaderboard", _SEEN, default=False),
-    "noise": Setting("Noise in the last place", _SEEN, default=True),
-    "digits": Setting("Decimal places", _SEEN, default=0, least=1, most=9, words={"auto": 0, "all": -1}),
-    "category_images": Setting("Images of a category", _SEEN, default=50, least=1),
-    "error_images": Setting("Images of an error", _SEEN, default=10, least=10, words={_NEVER: -1}),
-    "equal_percent": Setting("Equal captions (%)", _SEEN, "equal", 50, 1, 100),
-    "different_percent": Setting("Different captions (%)", _SEEN, "different", 25, 0, 100),
+    "digits": Setting(
+        "Decimal places",
+        _SEEN,
+        default=2,
+        least=1,
+        most=9,
+        rules={"": "Participants see scores rounded to {} decimal places. The final ranking is by exact scores."},
+    ),
+    "category_images": Setting(
+        "Images of a category",
+        _SEEN,
+        default=50,
+        least=1,
+        rules={"1": "All categories are shown.", "": "A category is shown if at least {} images have it."},
+    ),
+    "error_images": Setting(
+        "Images of an error",
+        _SEEN,
+        default=10,
+        least=10,
+        words={_NEVER: -1},
+        rules={_NEVER: "Errors are not shown.", "": "An error is shown if at least {} images have it."},
+    ),
+    "equal_percent": Setting(
+        "Equal captions (%)",
+        _SEEN,
+        "equal",
+        50,
+        1,
+        100,
+        rules={"": "A file is refused if more than {} % of its captions are the same."},
+    ),
+    "different_percent": Setting(
+        "Different captions (%)",
+        _SEEN,
+        "different",
+        25,
+        0,
+        100,
+        rules={"": "A file is refused if it has fewer different captions than {} % of the number of images."},
+    ),
 }
 """The settings of a challenge in the order of forms, pages and ``--help``."""
 
@@ -84,7 +145,6 @@ SPLIT_SETTINGS: Mapping[str, Setting] = {
 }
 """The settings of each split, which is a phase of a challenge where it has dates and limits of its own."""
 
-ALL_DIGITS = SETTINGS["digits"].words["all"]
 NO_ERRORS = SETTINGS["error_images"].words[_NEVER]
 
 
@@ -125,7 +185,7 @@ def choices(name: str) -> tuple[str, ...]:
 
 
 def expected(name: str) -> str:
-    """Return which values a setting has: ``1-9|auto|all``; empty: any text."""
+    """Return which values a setting has: ``10-1000000|never``; empty: any text."""
     setting, kind = _setting(name), descriptor(name)
     if choices(name):
         return "|".join(choices(name))
@@ -244,11 +304,13 @@ _ABSENT = {
 
 
 def rules(settings: pb.ChallengeSettings) -> Iterator[tuple[str, str, str]]:
-    """Yield what people are shown of a challenge's settings: label, value and what the contract says of it."""
+    """Yield the rules of a challenge: the label of a setting, its value in words, and the contract's comment."""
     for name, setting in SETTINGS.items():
         if setting.part == _ABOUT:
             continue
-        yield setting.label, value_text(settings, name) or _ABSENT.get(name, "as the metrics do"), comment(name)
+        value = value_text(settings, name) or _ABSENT.get(name, "")
+        sentence = setting.rules.get(value, setting.rules.get("", "{}"))
+        yield setting.label, sentence.format(value), comment(name)
 
 
 def value_text(message: Message, name: str) -> str:
@@ -257,60 +319,6 @@ def value_text(message: Message, name: str) -> str:
     if name.endswith("_limit") and text == "0":
         return "any number"
     return text.replace("T", " ") + " UTC" if text and is_moment(name) else text
-
-
-ACCOUNTS = 10
-_MOST_SUBMISSIONS = 1_000
-
-
-def submissions_of_ten(settings: pb.ChallengeSettings) -> int:
-    """Return how many submissions, 1,000 at most, ten accounts may make together: scores have noise against so many."""
-    limits = [ACCOUNTS * settings.total_limit, settings.challenge_limit, _MOST_SUBMISSIONS]
-    return min(limit for limit in limits if limit)
-
-
-_SUBMISSIONS = (20, 50, 100, 200, 400)
-_BITS = {"exact": (8, 30, 59, 91, 121), "rounded": (3, 19, 42, 69, 99), "places": (0, 3, 11, 21, 45)}
-"""Of 156 bits of one word in 200 images, by submissions (``bench/group_testing.py``, with two places where rounded)."""
-
-
-def warnings(settings: pb.ChallengeSettings) -> Iterator[str]:
-    """Yield what an organiser should know of settings that are looser than the defaults."""
-    complete = with_defaults(settings)
-    defences = {
-        "exact": (complete.digits == ALL_DIGITS, "all decimal places"),
-        "rounded": (not complete.noise, "rounded scores without noise"),
-        "places": (complete.digits > 0, "chosen decimal places"),
-    }
-    defence = next((name for name, (loose, _) in defences.items() if loose), "")
-    limits = [limit for limit in (ACCOUNTS * complete.total_limit, complete.challenge_limit) if limit]
-    if defence:
-        yield f"with {defences[defence][1]}, {_readable(defence, limits)}; with the defaults, less than eight"
-        return
-    asked, usual = (submissions_of_ten(with_defaults(each)) for each in (complete, pb.ChallengeSettings()))
-    if asked > usual:
-        yield (
-            f"ten accounts may make {asked:,} submissions, and so steps of scores are {math.sqrt(asked / usual):.1f} "
-            "times as large as at the defaults, at which less than eight bits of 156 can be read"
-        )
-    if min([*limits, _MOST]) > _MOST_SUBMISSIONS:
-        yield f"more than {_MOST_SUBMISSIONS:,} submissions of all users may be made, for which noise is not made"
-
-
-def _readable(defence: str, limits: list[int]) -> str:
-    """Say how much of private references can be read through what is loose."""
-    submissions = min([*limits, _SUBMISSIONS[-1]])
-    row = next(index for index, number in enumerate(_SUBMISSIONS) if number >= submissions)
-    more = " or more" if submissions < min([*limits, _MOST]) else ""
-    return (
-        f"ten accounts that make {submissions}{more} submissions read about {_BITS[defence][row]} bits of one word in "
-        "private references of 200 images, where there are 156"
-    )
-
-
-def is_noisy(settings: pb.ChallengeSettings) -> bool:
-    """Say whether the last place of shown scores is drawn: exact scores have none."""
-    return settings.noise and settings.digits != ALL_DIGITS
 
 
 def with_defaults(settings: pb.ChallengeSettings) -> pb.ChallengeSettings:

@@ -137,11 +137,12 @@ def submission_view(submission: pb.Submission) -> Iterator[Grid | Text]:
         title = f"{board_name(scores)}: {counted(scores.image_count, 'image')}{none}"
         rows = [(score.name, number(score), _interval(score)) for score in scores.scores]
         yield Grid(title, headings("Score|text", "Value|figure", "95 % interval|figure"), rows)
-        if noise := noise_note(scores.scores):
-            yield Text(noise)
+        if rounding := rounding_note(scores.scores):
+            yield Text(rounding)
         if scores.errors:
-            kinds = [(error.title, error_words(error), f"at least {error.image_count:,}") for error in scores.errors]
-            yield Grid("Errors that many images have", headings("Error|text", "Words|text", "Images|figure"), kinds)
+            kinds = [(error.title, error_words(error), f"{error.image_count:,}") for error in scores.errors]
+            columns = headings("Error|text", "Words|text", "Images, rounded down|figure")
+            yield Grid("Errors that many images have", columns, kinds)
 
 
 def _interval(score: pb.CorpusScore) -> str:
@@ -153,21 +154,15 @@ def error_words(error: pb.ErrorCount) -> str:
     return "; ".join(f"{column.lower()}: {word}" for column, word in zip(error.columns, error.words, strict=False))
 
 
-def noise_note(scores: Iterable[pb.CorpusScore]) -> str:
-    """Say how far scores are from the exact ones, where participants see others; empty: they are exact."""
-    within = max((score.within for score in scores), default=0.0)
-    exact = f"an exact score is within {within:.4g} of the one shown, and its interval moves with it"
-    return f"Shown roughly, which protects the references: {exact}." if within else ""
+def rounding_note(scores: Iterable[pb.CorpusScore]) -> str:
+    """Say how scores are rounded; empty where they are exact."""
+    digits = max((score.digits for score in scores), default=0)
+    return f"Scores are rounded to {counted(digits, 'decimal place')}." if digits else ""
 
 
 def number(score: pb.CorpusScore, end: Literal["value", "low", "high"] = "value") -> str:
     """Return a score, or an end of its interval, with the decimal places that the caller may see."""
     return f"{getattr(score, end):.{score.digits or _DIGITS}f}" if score.HasField(end) else UNDEFINED
-
-
-def places(row: pb.LeaderboardRow) -> str:
-    """Return the places that exact scores allow a row whose rank is by shown ones; empty where that is the only one."""
-    return f"{row.best_rank} to {row.worst_rank}" if row.best_rank != row.worst_rank else ""
 
 
 def cell(score: pb.CorpusScore, before: pb.CorpusScore | None = None) -> dict[str, Any]:
@@ -201,10 +196,6 @@ def board_name(scores: pb.SplitScores | pb.GetLeaderboardResponse) -> str:
     return ", ".join(filter(None, (scores.split, scores.reference_set, scores.domain)))
 
 
-def _rank(row: pb.LeaderboardRow) -> str | None:
-    return f"{row.rank} ({places(row)})" if places(row) else str(row.rank or "") or None
-
-
 def _method(row: pb.LeaderboardRow) -> str:
     return row.method + ("*" if row.origin.outdated else "")
 
@@ -225,7 +216,7 @@ def _board_grid(board: pb.GetLeaderboardResponse) -> Grid:
     for row in board.rows:
         texts = {score.name: number(score) for score in row.scores}
         values = [texts.get(name) for name in shown]
-        rows.append((_rank(row), row.user, _method(row), *values, when(row.create_time)[:10]))
+        rows.append((str(row.rank or "") or None, row.user, _method(row), *values, when(row.create_time)[:10]))
         styled = (marks[name].get(texts.get(name, ""), "") for name in shown)
         styles.append(dict(enumerate(styled, start=len(first))))
     columns = (*first, *(Column(name, "figure") for name in shown), Column("Submitted", "code"))
@@ -240,7 +231,6 @@ def _marks(board: pb.GetLeaderboardResponse, name: str) -> dict[str, str]:
 
 
 _ENDS: tuple[Literal["value", "low", "high"], ...] = ("value", "low", "high")
-_RANKS: tuple[Literal["rank", "best_rank", "worst_rank"], ...] = ("rank", "best_rank", "worst_rank")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -268,7 +258,7 @@ def to_json(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
 
 def _row(row: pb.LeaderboardRow) -> dict[str, Any]:
     return {
-        **{name: getattr(row, name) if row.HasField(name) else None for name in _RANKS},
+        "rank": row.rank if row.HasField("rank") else None,
         "user": row.user,
         "method": row.method,
         "team": row.team or None,
@@ -291,7 +281,7 @@ def to_csv(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
     """Return leaderboards as one table, a column for each score and each end of its interval."""
     names = list(dict.fromkeys(score.name for board in boards for row in board.rows for score in row.scores))
     head = [
-        *("split", "reference_set", "domain", *_RANKS, "user", "method", "team", "submitted"),
+        *("split", "reference_set", "domain", "rank", "user", "method", "team", "submitted"),
         *(f"{name}{end}" for name in names for end in ("", "_low", "_high")),
         *("version", "outdated", "scored", "paper", "code"),
     ]
@@ -307,7 +297,7 @@ def _csv_row(board: pb.GetLeaderboardResponse, entry: pb.LeaderboardRow, names: 
     undefined = dict.fromkeys(_ENDS)
     return [
         *(board.split, board.reference_set, board.domain),
-        *(row[name] for name in _RANKS),
+        row["rank"],
         *harmless,
         row["submitted"],
         *(scores.get(name, undefined)[end] for name in names for end in _ENDS),
@@ -357,7 +347,6 @@ def _row_view(
     ranked = scores.get(ranked_by, pb.CorpusScore())
     return {
         "rank": row.rank if row.HasField("rank") else None,
-        "places": places(row),
         "user": row.user,
         "own": bool(me) and row.user == me,
         "method": row.method,

@@ -15,11 +15,9 @@ from spicegraph_challenge.model.settings import (
     comment,
     expected,
     is_moment,
-    is_noisy,
     moment,
     rules,
     setting_text,
-    warnings,
 )
 from spicegraph_challenge.pages import tables as shown
 from spicegraph_challenge.pages.tables import CATEGORY, UNDEFINED, cell, minute
@@ -91,7 +89,6 @@ def challenge_page(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
         "columns": [setting.label for setting in SPLIT_SETTINGS.values()],
         "paragraphs": [list(_linked(text)) for text in challenge.settings.description.split("\n") if text.strip()],
         "rules": list(rules(challenge.settings)),
-        "warnings": list(warnings(challenge.settings)),
         "split_names": [(split.name, split.name) for split in splits],
         "set_names": [(f"{split}/{name}", f"{split}, {name}") for split, name in names],
         "sets": [[UNDEFINED if each is None else each for each in shown.set_cells(*row)] for row in sets],
@@ -223,7 +220,7 @@ def _part(part: pb.SplitScores, before: pb.SplitScores) -> dict[str, Any]:
     cells = [cell(score, earlier.get(score.name)) for score in part.scores]
     return {
         "heading": shown.board_name(part),
-        "noise": shown.noise_note(part.scores),
+        "rounding": shown.rounding_note(part.scores),
         "image_count": part.image_count,
         "scores": [each for each in cells if not each["name"].startswith(CATEGORY)],
         "categories": [each for each in cells if each["name"].startswith(CATEGORY)],
@@ -262,7 +259,7 @@ def board_page(board: pb.GetLeaderboardResponse, challenge: pb.Challenge, me: st
         "asked": f"of={chosen}&score={board.score}&domain={board.domain}",
         "tabs": [(name, name or "all images", name == board.domain) for name in ("", *board.domains)],
         "charts": _board_charts(board),
-        "noise": is_noisy(challenge.settings),
+        "rounding": shown.rounding_note(score for row in board.rows for score in row.scores),
         "signatures": shown.signature_lines([row.origin for row in board.rows]),
     }
 
@@ -283,7 +280,6 @@ def method_page(boards: Sequence[pb.GetLeaderboardResponse], user: str) -> dict[
             {
                 "heading": shown.board_name(board),
                 "rank": row.rank if row.HasField("rank") else UNDEFINED,
-                "places": shown.places(row),
                 "of": len(board.rows),
                 "ranked_by": board.score,
                 "scores": [cell(score) for score in row.scores],

@@ -269,7 +269,7 @@ class Runner:
                 for reference_set in results.split.reference_sets
             )
             challenge = submission.challenge
-            return Plan(tuple(challenge.settings.metrics), parts, challenge.asked, challenge.given)
+            return Plan(tuple(challenge.settings.metrics), parts, challenge.given)
 
         plan = await self._transactions.read(find)
         scores = await self._scoring.score(plan, lease)

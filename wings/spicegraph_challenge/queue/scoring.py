@@ -40,11 +40,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be scored; ``given`` is what the challenge gives the metrics, ``submissions`` what it allows."""
+    """Metrics and parts to score; ``given`` is what the challenge gives the metrics."""
 
     metrics: tuple[str, ...]
     parts: tuple[Part, ...]
-    submissions: int = 0
     given: RequestData = NOTHING_GIVEN
 
 
@@ -83,9 +82,8 @@ class Scoring:
                         stream.write(frame(data))
                         done += count
                         lease.progress = (1 - _FINISHING_SHARE) * done / total
-                secret = f"{part.references} {part.results}"
                 references = str(self._files.path(part.references))
-                task = Finish(plan.metrics, str(statistics), self._data, secret, plan.submissions, references)
+                task = Finish(plan.metrics, str(statistics), self._data, references)
                 scores[part.reference_set_id] = await self._sandbox.run(task, Finished)
         lease.progress = 1.0
         return scores

@@ -209,11 +209,6 @@ def _check_open(session: Session, challenge: Challenge, account: Account, named:
     for split in challenge.splits:  # others show when the file is read
         if named == split.name or len(challenge.splits) == 1:
             _check_takes(session, split, account, now)
-    limit = challenge.settings.challenge_limit
-    charged = (Submission.challenge_id == challenge.id, Submission.state.not_in(UNCHARGED))
-    if limit and (session.scalar(select(func.count()).select_from(Submission).where(*charged)) or 0) >= limit:
-        message = f"the limit of {limit:,} submissions of all users is used up"
-        raise _quota_used(f"challenge:{challenge.name}", message)
 
 
 def find_submission(session: Session, account: Account, submission_id: str, *, lock: bool = False) -> Submission:

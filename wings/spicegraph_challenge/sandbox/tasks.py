@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import math
 import re
 import warnings
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -36,12 +34,9 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Run
 
 
-_FEWEST_PLACES, _MOST_PLACES = 1, 4
-_ROUNDING = 1e-9
 _DOMAIN = re.compile(r"[\w.-]{1,40}")
 _MOST_DOMAINS = 20
-_ROUNDED = 10  # numbers of images with an error, at least
-_ROUNDED_FOR = 7  # times the root of the number of submissions: the sum over all of them must not show an image
+_ROUNDED = 10  # numbers of images with an error are multiples of it
 _ERROR_WORDS = (8, 4)  # errors of certain words: in what captions say, and in what they lack
 
 
@@ -88,21 +83,17 @@ class Finish(msgspec.Struct, frozen=True, tag="finish"):
     metrics: tuple[str, ...]
     statistics: str  # a file with a frame per chunk
     data: bytes = b""  # the server's own for the metrics, with which the statistics were collected
-    secret: str = ""  # draws the noise of scores, and what is hidden of the numbers of errors
-    submissions: int = 0  # of which the sum must not show an image
     references: str = ""  # the file of the reference set, which says the domain of each item
 
 
 class TaskScore(NamedTuple):
-    """A corpus score with its interval; :class:`RunScore` says what the other fields are."""
+    """A corpus score with its interval, and the images of a category or a domain."""
 
     name: str
     value: float | None
     low: float | None
     high: float | None
     images: int | None
-    places: int
-    draw: int
     domain: str = ""
 
 
@@ -206,7 +197,7 @@ def _domains(given: Mapping[int | str, str], captions: Mapping[int | str, Sequen
     return domains
 
 
-def _task_scores(task: Finish, run: Run, domain: str, highest: float) -> Iterator[TaskScore]:
+def _task_scores(run: Run, domain: str) -> Iterator[TaskScore]:
     """Yield the scores of a metric, each with its interval, and how many images it is a mean of."""
     bounds = {bound.name: bound for bound in run.intervals}
     headline = {score.name for score in run.headline}
@@ -218,8 +209,6 @@ def _task_scores(task: Finish, run: Run, domain: str, highest: float) -> Iterato
             bound.low,
             bound.high,
             None if score.name in headline and not domain else images,
-            decimal_places(images, highest=highest),
-            noise_of(f"{task.secret} {domain}", score.name),
             domain,
         )
 
@@ -232,7 +221,7 @@ def finish(task: Finish) -> Finished:
     with Path(task.statistics).open("rb") as stream:
         chunks = [ChunkStatistics.unpack(data) for data in iter(lambda: read_frame(stream), None)]
     parts = _places_of_domains(task)
-    errors = error_rows([item for chunk in chunks for item in chunk.errors], task.secret, task.submissions)
+    errors = error_rows([item for chunk in chunks for item in chunk.errors])
     resources = Resources(lambda: FunctionSource.of_table("parsed by the workers", {}), data=unpack_data(task.data))
     rows: list[TaskScore] = []
     with warnings.catch_warnings():
@@ -243,7 +232,7 @@ def finish(task: Finish) -> Finished:
             if domain:  # as if its images had been scored alone
                 collected = [collected[place] for place in parts[domain]]
             run = run_of(name, metric, metric.finish(collected), confidence=Resampling())
-            rows += _task_scores(task, run, domain, metric.highest)
+            rows += _task_scores(run, domain)
     return Finished(tuple(rows), errors)
 
 
@@ -256,34 +245,14 @@ def _places_of_domains(task: Finish) -> dict[str, list[int]]:
     return dict(sorted(places.items()))
 
 
-def decimal_places(images: int, *, highest: float = 1.0) -> int:
-    """Return in how many decimal places, 1 to 4, a mean over images can be shown without showing one image's score."""
-    # The last place is at least as large as the most that an image can add to the mean.
-    return min(max(int(math.log10(max(images / highest, 1)) + _ROUNDING), _FEWEST_PLACES), _MOST_PLACES)
-
-
-def noise_of(secret: str, name: str) -> int:
-    """Return what draws the noise of a score, 0 to 65,535; the secret is of the file of results and the references."""
-    digest = hashlib.sha256(msgspec.json.encode([secret, name])).digest()
-    # Half of the scores share a draw: their mean tells no more than one, and their differences no more than before.
-    shared = hashlib.sha256(msgspec.json.encode([secret, ""])).digest()
-    return int.from_bytes((shared if digest[-1] < 128 else digest)[:2])
-
-
-def error_rows(
-    items: Sequence[Iterable[tuple[str, tuple[str, ...]]]], secret: str, submissions: int = 0
-) -> tuple[ErrorRow, ...]:
+def error_rows(items: Iterable[Iterable[tuple[str, tuple[str, ...]]]]) -> tuple[ErrorRow, ...]:
     """Return the kinds of each item's errors that enough images have, and the most frequent words of them."""
     from spicegraph_scorer.errors import KINDS, ErrorSide  # noqa: PLC0415
 
-    step = max(_ROUNDED, math.ceil(_ROUNDED_FOR * math.sqrt(submissions) / _ROUNDED) * _ROUNDED)
-    places: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
-    for index, errors in enumerate(items):
-        for kind, words in {*errors, *((kind, ()) for kind, _ in errors)}:
-            places[kind, words].append(index)
+    found = Counter(error for errors in items for error in {*errors, *((kind, ()) for kind, _ in errors)})
     rows = []
-    for (kind, words), where in places.items():
-        if images := least_images(where, secret, kind, *words, step=step):
+    for (kind, words), count in found.items():
+        if images := count // _ROUNDED * _ROUNDED:
             columns = KINDS[kind].columns if words else ()
             rows.append(ErrorRow(kind, KINDS[kind].title, words, columns, images))
     rows.sort(key=lambda row: (-row.images, row.kind, row.words))
@@ -291,15 +260,6 @@ def error_rows(
     for side, most in zip(ErrorSide, _ERROR_WORDS, strict=True):
         told += [row for row in rows if row.words and KINDS[row.kind].side is side][:most]
     return tuple(told)
-
-
-def least_images(places: Sequence[int], secret: str, *what: str, step: int = _ROUNDED) -> int:
-    """Return a number of images of which there are at least so many: whole steps, less than two steps below."""
-    # How much less depends on the secret, which every file of results has anew, and on every one of the images: that
-    # two files give different numbers says nothing.
-    told = msgspec.json.encode([secret, what, list(places)])
-    drawn = int.from_bytes(hashlib.sha256(told).digest()) % step
-    return max(len(places) - drawn, 0) // step * step
 
 
 def _report(task: ReportTask) -> None:

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
+from spicegraph_graded.spice_g.vectors import Vectors, vectors_of
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
-from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_parser.scenes import SCENE, SCENE_WEIGHTS
-from spicegraph_parser.scenes.parser import load_network
-from spicegraph_parser.scenes.words import name_noun
+from spicegraph_parser.pipelines import SCENE, load_pipeline
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.loose import without_loose
+from spicegraph_scenes import SCENE_WEIGHTS
+from spicegraph_scenes.parser import load_network
+from spicegraph_scenes.words import name_noun
 from spicegraph_scorer.core.categories import ALL, CategoryScore
 from spicegraph_scorer.core.facts import FactsInOrder, FactSource, captions_of
 from spicegraph_scorer.core.metric import Metric, Needs, Score
-from spicegraph_scorer.metrics.graded.vectors import Vectors, vectors_of
 
 if TYPE_CHECKING:
     from spicegraph_parser.spice.rules import Fact

@@ -16,26 +16,26 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from spicegraph_parser.scenes.passages import read_text
-from spicegraph_parser.scenes.words import PICTURES
+from spicegraph_graded.chair import mentions
+from spicegraph_graded.spice_g.facts import NO, content_words, values_of
+from spicegraph_graded.spice_g.texts import Meaning, cosines
+from spicegraph_graded.spice_g.verdicts import PLACES_AND_PARTS, SUPPORTED, judge
 from spicegraph_parser.spice.loose import PLURAL
 from spicegraph_parser.spice.parse import normalise, tables, word_set
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_parser.spice.wordnet import load_wordnet
+from spicegraph_scenes.passages import read_text
+from spicegraph_scenes.words import PICTURES
 from spicegraph_scorer.core.credit import Span, Words
-from spicegraph_scorer.metrics.chair import mentions
-from spicegraph_scorer.metrics.graded.facts import NO, content_words, values_of
-from spicegraph_scorer.metrics.graded.texts import Meaning, cosines
-from spicegraph_scorer.metrics.graded.verdicts import PLACES_AND_PARTS, SUPPORTED, judge
 from spicegraph_scorer.metrics.spice.categories import SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from spicegraph_graded.spice_g.matching import GradedMatch, Side
+    from spicegraph_graded.spice_g.vectors import Vectors
+    from spicegraph_graded.spice_g.verdicts import Verdicts, WordVerdict
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.metrics.graded.matching import GradedMatch, Side
-    from spicegraph_scorer.metrics.graded.vectors import Vectors
-    from spicegraph_scorer.metrics.graded.verdicts import Verdicts, WordVerdict
 
 MISSING: Final = "missing"  # the status of a claim of the references that the candidate does not make
 UNCHECKED: Final = "unchecked"  # the status of a claim that nobody can check against a picture, which weighs nothing

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_graded.detail.claims import MISSING, VAGUE, WORDS, Claim, Claims, is_thing, sentence_spans
 from spicegraph_graded.detail.swaps import Swap, swap_of
+from spicegraph_graded.spice_g.facts import NO, deny, values_of
+from spicegraph_graded.spice_g.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED
 from spicegraph_parser.spice.loose import PLURAL
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 from spicegraph_scorer.core.credit import Span, Words
-from spicegraph_scorer.metrics.graded.facts import NO, deny, values_of
-from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -14,15 +14,15 @@ from spicegraph_graded.detail.claims import (
     sentence_spans,
 )
 from spicegraph_graded.detail.differences import Differences, differences_of
+from spicegraph_graded.spice_g.metric import GradedStatistic, SpiceG
+from spicegraph_graded.spice_g.texts import load_meaning
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
-from spicegraph_parser.scenes.passages import LONGEST_CAPTION
+from spicegraph_scenes.passages import LONGEST_CAPTION
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.metric import GradedStatistic, SpiceG
-from spicegraph_scorer.metrics.graded.texts import load_meaning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_graded.detail.claims import is_thing
+from spicegraph_graded.spice_g.facts import values_of
 from spicegraph_parser.spice.wordnet import load_wordnet
-from spicegraph_scorer.metrics.graded.facts import values_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from spicegraph_graded.spice_g.texts import weighted_stem
 from spicegraph_parser.errors import DataError
-from spicegraph_scorer.metrics.graded.texts import weighted_stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,14 +13,14 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from spicegraph_graded.chair import CLASSES
 from spicegraph_graded.fluency.detector import load_detector, sentences_of
 from spicegraph_graded.fluency.metric import FluencyStatistic, fluency_of
+from spicegraph_graded.spice_g.texts import words_of_text
+from spicegraph_graded.spice_g.vectors import load_vectors
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.parse import word_set
 from spicegraph_scorer.core.credit import FUNCTION_WORDS
-from spicegraph_scorer.metrics.chair import CLASSES
-from spicegraph_scorer.metrics.graded.texts import words_of_text
-from spicegraph_scorer.metrics.graded.vectors import load_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

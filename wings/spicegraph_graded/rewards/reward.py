@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from spicegraph_graded.rewards import statements
 from spicegraph_graded.rewards.guards import GUARD_TERMS, guarded
 from spicegraph_graded.rewards.guards import signature as guards_signature
+from spicegraph_graded.spice_g.vectors import load_vectors
 from spicegraph_parser.errors import InputError, expect
 from spicegraph_scorer.core.credit import Credit, CreditPart, Span, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import ALIASES, METRICS, make_metrics
-from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.metrics.spice.difference import difference
 from spicegraph_scorer.metrics.spice.metric import Spice
 
@@ -68,7 +68,7 @@ TEXT_TERMS: Final[Mapping[str, Callable[[Words], Sequence[float]]]] = {
 
 ``length`` is the number of words, ``repetition`` the number of words with which a run of three words is said again.
 ``word-order`` is by how much the mean information of neighbours in SPICE-G's order table
-(:meth:`~spicegraph_scorer.metrics.graded.texts.WordOrder.junctions`) is below 1 nat, from 0. The median of
+(:meth:`~spicegraph_graded.spice_g.texts.WordOrder.junctions`) is below 1 nat, from 0. The median of
 people's captions is 1.2, and a quarter are below .9.
 """
 

@@ -11,12 +11,12 @@ from functools import lru_cache
 from itertools import chain, compress, product
 from typing import TYPE_CHECKING, Final
 
+from spicegraph_graded.spice_g.texts import weighted_stem, words_of_text
+from spicegraph_graded.spice_g.vectors import load_vectors
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.parse import word_set
 from spicegraph_scorer.core.credit import FUNCTION_WORDS, Span, Words
-from spicegraph_scorer.metrics.graded.texts import weighted_stem, words_of_text
-from spicegraph_scorer.metrics.graded.vectors import load_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

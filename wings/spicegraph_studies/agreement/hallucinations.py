@@ -12,12 +12,11 @@ import numpy as np
 import scipy
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.scenes import SCENE
+from spicegraph_parser.pipelines import SCENE
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.results import Json, collect, result_of
-from spicegraph_scorer.core.significance import Resampling, percentile_bounds
+from spicegraph_scorer.core.significance import Resampling, conformal_threshold, percentile_bounds
 from spicegraph_scorer.metrics import lower_is_better, make_metrics
-from spicegraph_scorer.metrics.graded.verdicts import conformal_threshold, object_words
 from spicegraph_scorer.readers.checks import Fault, refuse_faults
 from spicegraph_scorer.scoring import resources
 from spicegraph_studies.agreement.coefficients import Bounded, Indices, Matrix, Vector, numbered, ratio, resamples
@@ -121,9 +120,7 @@ class Suspect(NamedTuple):
 
 LOCALISERS: Mapping[str, Callable[[Any, Any], list[Suspect]]] = {
     "spice-g": lambda metric, statistic: [
-        Suspect(word.spans, word.probability, word.word in objects)
-        for objects in (object_words(statistic.match),)
-        for word in metric.verdicts(statistic).words
+        Suspect(word.spans, word.probability, is_object) for word, is_object in metric.suspects(statistic)
     ],
     "chair": lambda metric, statistic: [
         Suspect((mention.span,), float(mention.hallucinated), is_object=True)

@@ -18,7 +18,6 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.ngrams import CorpusCounts, count_ngrams, split_at_spaces
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 from spicegraph_scorer.metrics.cider import Cider, CiderStatistic, Spider, statistics_of_counts
-from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.meteor import Meteor
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_studies.bounds.study import BoundsStudy, Candidates, Cube, Matrix, Table, batches, joined, part
@@ -131,20 +130,21 @@ def spider_tables(
     ]
 
 
-PATHS: Mapping[type[Any], Path] = {
+PATHS: Mapping[type[Any] | str, Path] = {
     Meteor: by_caption(lambda metric, _batch: replace(metric, data=None)),  # each process opens its files
     # the facts of a batch are those of the text that SPICE scores; scores need no evidence
     Spice: by_caption(
         lambda metric, texts: replace(metric, source=_table(metric.facts, texts), text="written", evidence=False)
     ),
-    SpiceG: by_caption(lambda metric, texts: replace(metric, source=_table(metric.source, texts), evidence=False)),
+    "spice-g": by_caption(lambda metric, texts: replace(metric, source=_table(metric.source, texts), evidence=False)),
     Cider: by_round(cider_rounds),
     Spider: spider_tables,
 }
-"""The paths of metrics that read facts or files, or share work between rounds, by their exact class."""
+"""The paths of metrics that read facts or files, or share work between rounds, by their exact class or their name."""
 
 
 def path_of(metric: Metric[Any]) -> Path:
     """Return how a metric's scores are collected: where a statistic depends on the item's words alone, by caption."""
     of_words_alone = metric.weigh is None and not metric.needs.facts and not metric.needs.data
-    return PATHS.get(type(metric), by_caption() if of_words_alone else CALL_THE_METRIC)
+    path = PATHS.get(type(metric)) or PATHS.get(metric.name)
+    return path or (by_caption() if of_words_alone else CALL_THE_METRIC)

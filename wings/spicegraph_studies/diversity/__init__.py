@@ -18,11 +18,10 @@ from spicegraph_parser import load_lexicon, merge
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_parser.spice.loose import DENIED
 from spicegraph_scorer import Corpus, DocumentFrequencies, Item
-from spicegraph_scorer.adapters.pycocoevalcap.cider import CiderScorer
-from spicegraph_scorer.core.tokens import tokenize_texts
+from spicegraph_scorer.core.tokens import TokenizedItem, tokenize_texts
 from spicegraph_scorer.errors import explain
 from spicegraph_scorer.metrics.bleu import Bleu
-from spicegraph_scorer.metrics.cider import COCO_CIDER
+from spicegraph_scorer.metrics.cider import COCO_CIDER, cider_statistics
 from spicegraph_scorer.metrics.spice.metric import Spice
 
 if TYPE_CHECKING:
@@ -176,12 +175,11 @@ def find_diversity(
     tokens = {image: list(map(tuple, tokenize_texts(captions))) for image, captions in sets.items()}
     seen, frequencies_of = (sets, "the sets") if references is None else (references, "references")
     frequencies = DocumentFrequencies.from_references(list(map(tokenize_texts, seen.values())))
-    scorer = CiderScorer(metric=COCO_CIDER, df=frequencies)
     graphs = _graphs(sets, facts, progress) if facts is not None else {}
     found = []
     for done, (image, words) in enumerate(tokens.items(), start=1):
         div = tuple(distinct_share(words, n) for n in range(1, ORDERS + 1))
-        share = self_cider(scorer.among(list(map(" ".join, words)))) if len(words) > 1 < frequencies.images else None
+        share = self_cider(mutual_cider(words, frequencies)) if len(words) > 1 < frequencies.images else None
         found.append(SetDiversity(image, len(words), div, share, graphs.get(image)))
         if progress:
             progress("comparing captions", done, len(tokens))
@@ -207,6 +205,14 @@ def distinct_share(captions: Sequence[Tokens], n: int) -> float | None:
     words = sum(map(len, captions))
     grams = {caption[start : start + n] for caption in captions for start in range(len(caption) - n + 1)}
     return len(grams) / words if words else None
+
+
+def mutual_cider(captions: Sequence[Tokens], frequencies: DocumentFrequencies) -> NDArray[np.float64]:
+    """Return the CIDEr-D of every caption (row) with every caption as the only reference (column)."""
+    pairs = [TokenizedItem(candidate, (reference,)) for candidate in captions for reference in captions]
+    statistics = cider_statistics(pairs, variant=COCO_CIDER.variant, frequencies=frequencies)
+    (score,) = COCO_CIDER.total(statistics)
+    return np.array([value or 0.0 for value in score.each]).reshape(len(captions), len(captions))
 
 
 def self_cider(kernel: NDArray[np.float64]) -> float | None:

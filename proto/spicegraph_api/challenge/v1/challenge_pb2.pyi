@@ -291,9 +291,7 @@ class ChallengeSettings(_message.Message):
     EMPTY_FIELD_NUMBER: _builtins.int
     GRAPH_STYLE_FIELD_NUMBER: _builtins.int
     PUBLIC_BOARD_FIELD_NUMBER: _builtins.int
-    NOISE_FIELD_NUMBER: _builtins.int
     DIFFERENT_PERCENT_FIELD_NUMBER: _builtins.int
-    CHALLENGE_LIMIT_FIELD_NUMBER: _builtins.int
     SECONDARY_SCORE_FIELD_NUMBER: _builtins.int
     CONTROL_TOKENS_FIELD_NUMBER: _builtins.int
     title: _builtins.str
@@ -307,10 +305,7 @@ class ChallengeSettings(_message.Message):
     total_limit: _builtins.int
     """Submissions of one user, or team, in all that are neither failed nor cancelled. 0: no limit."""
     digits: _builtins.int
-    """Decimal places of the scores that participants see. auto (0): at most four, in steps that leave unseen the score of a
-    single image, and what ten accounts could read off all their submissions, by the number of images and the limits. all
-    (-1): all.
-    """
+    """Decimal places that the scores which participants see are rounded to."""
     category_images: _builtins.int
     """Participants see the score of a category where at least this number of images have the category in their references.
     1: always.
@@ -333,22 +328,15 @@ class ChallengeSettings(_message.Message):
     """
     public_board: _builtins.bool
     """Whether everybody may look at the leaderboards that participants see, without an account."""
-    noise: _builtins.bool
-    """Whether the scores that participants see are up to one step (of the last decimal place) too high or too low, drawn by
-    the file and the references: the same file always gets the same numbers. Ranks are by these scores until the challenge
-    closes, then by exact ones.
-    """
     different_percent: _builtins.int
     """Results for more than ten images are refused where fewer captions than this percentage of the images are different;
     case, digits and punctuation do not count.
     """
-    challenge_limit: _builtins.int
-    """Submissions of all users in all that are neither failed nor cancelled. 0: no limit."""
     secondary_score: _builtins.str
     """The score that ranks rows that are equal by the first, before the earlier submission does."""
     control_tokens: _scores_pb2.ControlTokens.ValueType
-    """What is done with captions that hold what models leave behind, such as <eos> or [PAD]: the file is refused, it is
-    taken off (strip), or it is scored as words (keep).
+    """What is done with captions that hold special tokens or markup, such as <eos> or [PAD]: the file is refused, they are
+    removed (strip), or scored as words (keep).
     """
     @_builtins.property
     def metrics(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -386,20 +374,16 @@ class ChallengeSettings(_message.Message):
         empty: _scores_pb2.EmptyCandidates.ValueType | None = ...,
         graph_style: _scene_graph_pb2.GraphStyle.ValueType | None = ...,
         public_board: _builtins.bool | None = ...,
-        noise: _builtins.bool | None = ...,
         different_percent: _builtins.int | None = ...,
-        challenge_limit: _builtins.int | None = ...,
         secondary_score: _builtins.str | None = ...,
         control_tokens: _scores_pb2.ControlTokens.ValueType | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_category_images", b"_category_images", "_challenge_limit", b"_challenge_limit", "_control_tokens", b"_control_tokens", "_daily_limit", b"_daily_limit", "_description", b"_description", "_different_percent", b"_different_percent", "_digits", b"_digits", "_empty", b"_empty", "_equal_percent", b"_equal_percent", "_error_images", b"_error_images", "_graph_style", b"_graph_style", "_noise", b"_noise", "_primary_score", b"_primary_score", "_public_board", b"_public_board", "_secondary_score", b"_secondary_score", "_spice_text", b"_spice_text", "_title", b"_title", "_total_limit", b"_total_limit", "category_images", b"category_images", "challenge_limit", b"challenge_limit", "close_time", b"close_time", "control_tokens", b"control_tokens", "daily_limit", b"daily_limit", "description", b"description", "different_percent", b"different_percent", "digits", b"digits", "empty", b"empty", "equal_percent", b"equal_percent", "error_images", b"error_images", "graph_style", b"graph_style", "noise", b"noise", "open_time", b"open_time", "primary_score", b"primary_score", "public_board", b"public_board", "secondary_score", b"secondary_score", "spice_text", b"spice_text", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_category_images", b"_category_images", "_control_tokens", b"_control_tokens", "_daily_limit", b"_daily_limit", "_description", b"_description", "_different_percent", b"_different_percent", "_digits", b"_digits", "_empty", b"_empty", "_equal_percent", b"_equal_percent", "_error_images", b"_error_images", "_graph_style", b"_graph_style", "_primary_score", b"_primary_score", "_public_board", b"_public_board", "_secondary_score", b"_secondary_score", "_spice_text", b"_spice_text", "_title", b"_title", "_total_limit", b"_total_limit", "category_images", b"category_images", "close_time", b"close_time", "control_tokens", b"control_tokens", "daily_limit", b"daily_limit", "description", b"description", "different_percent", b"different_percent", "digits", b"digits", "empty", b"empty", "equal_percent", b"equal_percent", "error_images", b"error_images", "graph_style", b"graph_style", "open_time", b"open_time", "primary_score", b"primary_score", "public_board", b"public_board", "secondary_score", b"secondary_score", "spice_text", b"spice_text", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_category_images", b"_category_images", "_challenge_limit", b"_challenge_limit", "_control_tokens", b"_control_tokens", "_daily_limit", b"_daily_limit", "_description", b"_description", "_different_percent", b"_different_percent", "_digits", b"_digits", "_empty", b"_empty", "_equal_percent", b"_equal_percent", "_error_images", b"_error_images", "_graph_style", b"_graph_style", "_noise", b"_noise", "_primary_score", b"_primary_score", "_public_board", b"_public_board", "_secondary_score", b"_secondary_score", "_spice_text", b"_spice_text", "_title", b"_title", "_total_limit", b"_total_limit", "category_images", b"category_images", "challenge_limit", b"challenge_limit", "close_time", b"close_time", "control_tokens", b"control_tokens", "daily_limit", b"daily_limit", "description", b"description", "different_percent", b"different_percent", "digits", b"digits", "empty", b"empty", "equal_percent", b"equal_percent", "error_images", b"error_images", "graph_style", b"graph_style", "metrics", b"metrics", "noise", b"noise", "open_time", b"open_time", "primary_score", b"primary_score", "public_board", b"public_board", "secondary_score", b"secondary_score", "spice_text", b"spice_text", "splits", b"splits", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_category_images", b"_category_images", "_control_tokens", b"_control_tokens", "_daily_limit", b"_daily_limit", "_description", b"_description", "_different_percent", b"_different_percent", "_digits", b"_digits", "_empty", b"_empty", "_equal_percent", b"_equal_percent", "_error_images", b"_error_images", "_graph_style", b"_graph_style", "_primary_score", b"_primary_score", "_public_board", b"_public_board", "_secondary_score", b"_secondary_score", "_spice_text", b"_spice_text", "_title", b"_title", "_total_limit", b"_total_limit", "category_images", b"category_images", "close_time", b"close_time", "control_tokens", b"control_tokens", "daily_limit", b"daily_limit", "description", b"description", "different_percent", b"different_percent", "digits", b"digits", "empty", b"empty", "equal_percent", b"equal_percent", "error_images", b"error_images", "graph_style", b"graph_style", "metrics", b"metrics", "open_time", b"open_time", "primary_score", b"primary_score", "public_board", b"public_board", "secondary_score", b"secondary_score", "spice_text", b"spice_text", "splits", b"splits", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__category_images: _TypeAlias = _typing.Literal["category_images"]  # noqa: Y015
     _WhichOneofArgType__category_images: _TypeAlias = _typing.Literal["_category_images", b"_category_images"]  # noqa: Y015
-    _WhichOneofReturnType__challenge_limit: _TypeAlias = _typing.Literal["challenge_limit"]  # noqa: Y015
-    _WhichOneofArgType__challenge_limit: _TypeAlias = _typing.Literal["_challenge_limit", b"_challenge_limit"]  # noqa: Y015
     _WhichOneofReturnType__control_tokens: _TypeAlias = _typing.Literal["control_tokens"]  # noqa: Y015
     _WhichOneofArgType__control_tokens: _TypeAlias = _typing.Literal["_control_tokens", b"_control_tokens"]  # noqa: Y015
     _WhichOneofReturnType__daily_limit: _TypeAlias = _typing.Literal["daily_limit"]  # noqa: Y015
@@ -418,8 +402,6 @@ class ChallengeSettings(_message.Message):
     _WhichOneofArgType__error_images: _TypeAlias = _typing.Literal["_error_images", b"_error_images"]  # noqa: Y015
     _WhichOneofReturnType__graph_style: _TypeAlias = _typing.Literal["graph_style"]  # noqa: Y015
     _WhichOneofArgType__graph_style: _TypeAlias = _typing.Literal["_graph_style", b"_graph_style"]  # noqa: Y015
-    _WhichOneofReturnType__noise: _TypeAlias = _typing.Literal["noise"]  # noqa: Y015
-    _WhichOneofArgType__noise: _TypeAlias = _typing.Literal["_noise", b"_noise"]  # noqa: Y015
     _WhichOneofReturnType__primary_score: _TypeAlias = _typing.Literal["primary_score"]  # noqa: Y015
     _WhichOneofArgType__primary_score: _TypeAlias = _typing.Literal["_primary_score", b"_primary_score"]  # noqa: Y015
     _WhichOneofReturnType__public_board: _TypeAlias = _typing.Literal["public_board"]  # noqa: Y015
@@ -434,8 +416,6 @@ class ChallengeSettings(_message.Message):
     _WhichOneofArgType__total_limit: _TypeAlias = _typing.Literal["_total_limit", b"_total_limit"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__category_images) -> _WhichOneofReturnType__category_images | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__challenge_limit) -> _WhichOneofReturnType__challenge_limit | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__control_tokens) -> _WhichOneofReturnType__control_tokens | None: ...
     @_typing.overload
@@ -454,8 +434,6 @@ class ChallengeSettings(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__error_images) -> _WhichOneofReturnType__error_images | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__graph_style) -> _WhichOneofReturnType__graph_style | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__noise) -> _WhichOneofReturnType__noise | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__primary_score) -> _WhichOneofReturnType__primary_score | None: ...
     @_typing.overload
@@ -1631,7 +1609,6 @@ class CorpusScore(_message.Message):
     LOW_FIELD_NUMBER: _builtins.int
     HIGH_FIELD_NUMBER: _builtins.int
     DIGITS_FIELD_NUMBER: _builtins.int
-    WITHIN_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name: "SPICE", "SPICE_Color", "Bleu_4", "CIDEr"."""
     value: _builtins.float
@@ -1641,9 +1618,7 @@ class CorpusScore(_message.Message):
     high: _builtins.float
     """Upper end of it."""
     digits: _builtins.int
-    """Decimal places to show the three with: those that the caller may see, or four."""
-    within: _builtins.float
-    """How far the exact score, and the ends of its interval, may be from the three. Absent: they are exact."""
+    """Decimal places that the value is rounded to; the interval's ends are rounded outwards. 0: they are exact."""
     def __init__(
         self,
         *,
@@ -1652,11 +1627,10 @@ class CorpusScore(_message.Message):
         low: _builtins.float | None = ...,
         high: _builtins.float | None = ...,
         digits: _builtins.int = ...,
-        within: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_high", b"_high", "_low", b"_low", "_value", b"_value", "_within", b"_within", "high", b"high", "low", b"low", "value", b"value", "within", b"within"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_high", b"_high", "_low", b"_low", "_value", b"_value", "high", b"high", "low", b"low", "value", b"value"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_high", b"_high", "_low", b"_low", "_value", b"_value", "_within", b"_within", "digits", b"digits", "high", b"high", "low", b"low", "name", b"name", "value", b"value", "within", b"within"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_high", b"_high", "_low", b"_low", "_value", b"_value", "digits", b"digits", "high", b"high", "low", b"low", "name", b"name", "value", b"value"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__high: _TypeAlias = _typing.Literal["high"]  # noqa: Y015
     _WhichOneofArgType__high: _TypeAlias = _typing.Literal["_high", b"_high"]  # noqa: Y015
@@ -1664,16 +1638,12 @@ class CorpusScore(_message.Message):
     _WhichOneofArgType__low: _TypeAlias = _typing.Literal["_low", b"_low"]  # noqa: Y015
     _WhichOneofReturnType__value: _TypeAlias = _typing.Literal["value"]  # noqa: Y015
     _WhichOneofArgType__value: _TypeAlias = _typing.Literal["_value", b"_value"]  # noqa: Y015
-    _WhichOneofReturnType__within: _TypeAlias = _typing.Literal["within"]  # noqa: Y015
-    _WhichOneofArgType__within: _TypeAlias = _typing.Literal["_within", b"_within"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__high) -> _WhichOneofReturnType__high | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__low) -> _WhichOneofReturnType__low | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__value) -> _WhichOneofReturnType__value | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__within) -> _WhichOneofReturnType__within | None: ...
 
 Global___CorpusScore: _TypeAlias = CorpusScore  # noqa: Y015
 
@@ -1693,10 +1663,7 @@ class ErrorCount(_message.Message):
     title: _builtins.str
     """The kind for people: "Color confused"."""
     image_count: _builtins.int
-    """At least so many images have such an error: a multiple of a step, less than two steps less than there are. A step is
-    ten, or as many as hide an image in all submissions that ten accounts may make: 100 at the default limits. How much
-    less is drawn anew for every file of results.
-    """
+    """Number of images that have such an error, rounded down to tens."""
     @_builtins.property
     def words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The words of the errors that are counted: "blue", "red". Empty: all errors of the kind."""
@@ -2308,11 +2275,9 @@ class LeaderboardRow(_message.Message):
     TEAM_FIELD_NUMBER: _builtins.int
     PAPER_URL_FIELD_NUMBER: _builtins.int
     CODE_URL_FIELD_NUMBER: _builtins.int
-    BEST_RANK_FIELD_NUMBER: _builtins.int
-    WORST_RANK_FIELD_NUMBER: _builtins.int
     rank: _builtins.int
-    """The place, 1 is best: by exact scores for members of the challenge and after its close, before it by the scores that
-    participants see. Of equal scores, the earlier submission comes first. Absent where the score is undefined.
+    """The place, 1 is best: by exact scores for members of the challenge and after its close, before it by the rounded scores
+    that participants see. Of equal scores, the earlier submission comes first. Absent where the score is undefined.
     """
     user: _builtins.str
     """Name of the user, or of their team."""
@@ -2326,10 +2291,6 @@ class LeaderboardRow(_message.Message):
     """Where its paper is."""
     code_url: _builtins.str
     """Where its code is."""
-    best_rank: _builtins.int
-    """The best place that the exact scores of all rows allow; absent where the rank is by these."""
-    worst_rank: _builtins.int
-    """The worst such place."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was submitted."""
@@ -2355,25 +2316,14 @@ class LeaderboardRow(_message.Message):
         team: _builtins.str = ...,
         paper_url: _builtins.str = ...,
         code_url: _builtins.str = ...,
-        best_rank: _builtins.int | None = ...,
-        worst_rank: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_best_rank", b"_best_rank", "_rank", b"_rank", "_worst_rank", b"_worst_rank", "best_rank", b"best_rank", "create_time", b"create_time", "origin", b"origin", "rank", b"rank", "worst_rank", b"worst_rank"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_rank", b"_rank", "create_time", b"create_time", "origin", b"origin", "rank", b"rank"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_best_rank", b"_best_rank", "_rank", b"_rank", "_worst_rank", b"_worst_rank", "best_rank", b"best_rank", "code_url", b"code_url", "create_time", b"create_time", "method", b"method", "origin", b"origin", "paper_url", b"paper_url", "rank", b"rank", "scores", b"scores", "submission", b"submission", "team", b"team", "user", b"user", "worst_rank", b"worst_rank"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rank", b"_rank", "code_url", b"code_url", "create_time", b"create_time", "method", b"method", "origin", b"origin", "paper_url", b"paper_url", "rank", b"rank", "scores", b"scores", "submission", b"submission", "team", b"team", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__best_rank: _TypeAlias = _typing.Literal["best_rank"]  # noqa: Y015
-    _WhichOneofArgType__best_rank: _TypeAlias = _typing.Literal["_best_rank", b"_best_rank"]  # noqa: Y015
     _WhichOneofReturnType__rank: _TypeAlias = _typing.Literal["rank"]  # noqa: Y015
     _WhichOneofArgType__rank: _TypeAlias = _typing.Literal["_rank", b"_rank"]  # noqa: Y015
-    _WhichOneofReturnType__worst_rank: _TypeAlias = _typing.Literal["worst_rank"]  # noqa: Y015
-    _WhichOneofArgType__worst_rank: _TypeAlias = _typing.Literal["_worst_rank", b"_worst_rank"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__best_rank) -> _WhichOneofReturnType__best_rank | None: ...
-    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__rank) -> _WhichOneofReturnType__rank | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__worst_rank) -> _WhichOneofReturnType__worst_rank | None: ...
 
 Global___LeaderboardRow: _TypeAlias = LeaderboardRow  # noqa: Y015
 

@@ -105,7 +105,7 @@ def find_sources() -> Sources:
     packages: list[Path] = []
     with suppress(PackageNotFoundError):
         packages.append(Path(str(distribution("pycocoevalcap").locate_file("pycocoevalcap"))))
-    spec = PathFinder.find_spec("pycocoevalcap")  # not by the finders, as spicegraph_shim may stand in for it
+    spec = PathFinder.find_spec("pycocoevalcap")  # not by the finders, as spicegraph_compat.shim may stand in for it
     packages += map(Path, (spec.submodule_search_locations or ()) if spec else ())
     for package in packages:
         meteor = package / "meteor"

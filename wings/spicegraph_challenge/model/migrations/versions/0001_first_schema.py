@@ -140,8 +140,6 @@ def upgrade() -> None:
         sa.Column("low", sa.Double()),
         sa.Column("high", sa.Double()),
         sa.Column("images", sa.Integer()),
-        sa.Column("places", sa.Integer(), nullable=False),
-        sa.Column("draw", sa.Integer(), nullable=False),
         sa.Column("domain", sa.String(40), nullable=False),
     )
     op.create_table(

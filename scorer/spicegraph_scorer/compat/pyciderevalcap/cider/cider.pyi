@@ -1,3 +1,0 @@
-from spicegraph_scorer.adapters.pycocoevalcap import PlainCider as Cider
-
-__all__ = ["Cider"]

@@ -1,3 +1,0 @@
-from spicegraph_scorer.adapters.pycocoevalcap import Spice
-
-__all__ = ["Spice"]

@@ -1,0 +1,1 @@
+"""What other programs call: pycocoevalcap, torchmetrics, evaluate, aac-metrics, the SPICE program. A wing."""
