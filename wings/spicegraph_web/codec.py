@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 WHOLE: Final = "(message)"
 M = TypeVar("M", bound="Message")
 _IDS: Final = frozenset({"id", "reference_id", "referenceId"})  # of items and entries; COCO's are integers
-_CAPTIONS: Final = frozenset({"id", "candidate", "references", "captions"})  # where a null is a fault
+_NEVER_NULL: Final = frozenset(
+    {"id", "candidate", "references", "captions", "items", "entries", "metrics", "categories"}
+)
 _FIELD: Final = re.compile(r"Failed to parse (\w+) field: ")
 _UNKNOWN: Final = re.compile(r".*has no field named \"(\w+)\"")
 _PLACE: Final = re.compile(r"\s+at \"?\w+\.?([\w.\[\]]*?)\"?\.*\s*(?:Available Fields.*)?$", re.DOTALL)
@@ -54,7 +56,7 @@ def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     for key, value in pairs:
         if key in plain:
             raise JsonError("appears twice in an object", key)
-        if value is None and key in _CAPTIONS:
+        if value is None and key in _NEVER_NULL:
             raise JsonError("is null", key)
         plain[key] = str(value) if type(value) is int and key in _IDS else value
     return plain
