@@ -236,7 +236,6 @@ def hostile(server: Server, count: int = 2_000) -> str:
     draw = random.Random(7)
     multipart = b"Content-Type: multipart/form-data; boundary=b\r\n"
     kinds = [
-        lambda: (b"POST /compat/openrlhf?reward=spice HTTP/1.1\r\nHost: localhost\r\n", b"[" * 100_000),
         lambda: (
             b"POST " + SCORE.encode() + b" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n",
             b"[" * 100_000,

@@ -157,7 +157,7 @@ class Server:
             options = self._options.get(name) or entry.options()
             if not entry.needs or getattr(options, entry.needs) is not None:
                 yield resolve_name(entry.opens)(options, host)
-        self._pages, self._dialects = host.pages, host.dialects
+        self._pages = host.pages
 
     def _open_web(self) -> Door:
         door: Door = open_http()(
@@ -168,7 +168,6 @@ class Server:
                 self._limits,
                 self._health,
                 self._pages,
-                self._dialects,
                 self._certificates.context() if self._certificates is not None else None,
             )
         )

@@ -35,7 +35,7 @@ PACKAGES = (
     "spicegraph_challenge",
     "spicegraph_graded",
     "spicegraph_compat",
-    "spicegraph_ray",
+    "spicegraph_scale",
     "spicegraph_scenes",
     "spicegraph_web",
     "spicegraph_parser",

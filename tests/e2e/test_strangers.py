@@ -76,10 +76,7 @@ def exchange(server: RunningServer, data: bytes) -> bytes:
     return reply
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [(SCORE, "application/json"), (STREAM, "application/x-ndjson"), ("/compat/openrlhf", "application/json")],
-)
+@pytest.mark.parametrize(("path", "kind"), [(SCORE, "application/json"), (STREAM, "application/x-ndjson")])
 def test_over_http_a_token_is_asked_for_before_the_body(server: RunningServer, path: str, kind: str) -> None:
     """The body never comes."""
     head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: 8000000\r\n\r\n"
@@ -145,7 +142,6 @@ def test_a_stream_whose_token_stands_goes_on(server: RunningServer, store: Path)
 @pytest.mark.parametrize(
     ("head", "body"),
     [
-        ("POST /compat/openrlhf?reward=spice HTTP/1.1\r\n", "[" * 100_000),
         (f"POST {SCORE} HTTP/1.1\r\nContent-Type: application/json\r\n", "[" * 100_000),
         (f"POST {SCORE} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Encoding: deflate\r\n", "plain"),
         ("POST /sign-in HTTP/1.1\r\n" + MULTIPART, ""),

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_graded import RewardModel
 from spicegraph_graded.rewards.answers import answer_of
-from spicegraph_graded.rewards.dialects import DIALECTS
 from spicegraph_graded.rewards.trainers import caption_of, completion_of, compute_score, openrlhf_reward, trl_reward
 from spicegraph_service.cli import main
 
@@ -101,20 +99,27 @@ def test_openrlhf_rewards_the_answer(model: RewardModel) -> None:
     assert rewards.tolist() == [0.0]
 
 
-BODIES = {
-    "/compat/openrlhf": {"query": [f"Describe. {TAGGED}"], "prompts": ["Describe."], "labels": ["1"]},
-    "/compat/slime": {"response": TAGGED, "label": "1"},
-    "/compat/verl": {"solution_str": TAGGED, "ground_truth": ["a dog"]},
-    "/compat/weave": {"schema_version": 1, "original_call": {"inputs": {"image_id": "1"}, "output": TAGGED}},
-    "/compat/foundry": {"schema_version": "0.0.1", "data": {"item": {"image_id": "1"}, "sample": {"response": TAGGED}}},
-}
+TOKENS = (
+    "A man rides a brown horse.<|im_end|>",
+    "A man rides a brown horse. <eos>",
+    "<s>A man rides a brown horse.</s>",
+)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.path)
-def test_urls_reward_the_answer(dialect) -> None:
-    body = msgspec.json.encode(BODIES[dialect.path])
-    assert [item.candidate for item in dialect.read(body, {}).items] == ["a brown dog runs"]
-    assert [item.candidate for item in dialect.read(body, {"answer_tags": "false"}).items] == [TAGGED]
+@pytest.mark.model
+@pytest.mark.parametrize("text", TOKENS)
+def test_special_tokens_cost_nothing_in_any_function(text: str) -> None:
+    """They are stripped wherever a trainer's text comes in, so that a file and a server reward alike."""
+    references = ["a man riding a horse", "a man on a brown horse"]
+    plain = "A man rides a brown horse."
+    model = RewardModel("spice=1", {"1": references})
+    (expected,) = model.rewards(["1"], [plain])
+    assert expected > 0.5
+    assert model.rewards(["1"], [text]) == [expected]
+    assert trl_reward(model)([text], image_id=["1"]) == [expected]
+    assert compute_score("captions", text, references, reward="spice=1") == expected
+    drafts = RewardModel("added-right=1", {"1": references})
+    assert drafts.rewards(["1"], [text], ["A man."]) == drafts.rewards(["1"], [plain], ["A man.<|im_end|>"])
 
 
 def test_the_text_of_a_completion_is_as_it_was() -> None:

@@ -77,13 +77,13 @@ MARKED = [
     ("A man\\'s dog", "A man's dog", {"escape": 1}),
     ("A manâ€™s cafÃ© â€œopenâ€\x9d ðŸ˜€ Â£5", "A man’s café “open” 😀 £5", {"UTF-8 twice": 6}),
     ("A manâ\x80\x99s dog", "A man’s dog", {"UTF-8 twice": 1}),
-    ("A brown dog&nbsp;runs on&#32;the grass.", CLEAN, {"HTML": 2}),
-    ("Texas A&amp;M", "Texas A&M", {"HTML": 1}),
+    ("A brown dog&nbsp;runs on&#32;the grass.", CLEAN, {"HTML entity": 2}),
+    ("Texas A&amp;M", "Texas A&M", {"HTML entity": 1}),
     ("<p>A <b>brown</b> dog runs<br/> on the grass.</p>", CLEAN, {"HTML": 5}),
     ("<img src='x.png'> {}", CLEAN, {"HTML": 1}),
     ("<think>Is it\na dog?</think>\n\n{}", CLEAN, {"<think>": 1}),
     ("It is a dog.</think>{}", CLEAN, {"<think>": 1}),
-    ("&amp;lt;eos&amp;gt; {}", CLEAN, {"HTML": 4, "<eos>": 1}),
+    ("&amp;lt;eos&amp;gt; {}", CLEAN, {"HTML entity": 4, "<eos>": 1}),
 ]
 
 UNMARKED = [

@@ -46,7 +46,14 @@ RESULTS = {
 }  # The results that belong to files of references.
 
 
-ALONE = {"COCO results", "captions by id", "the toolkit's dictionaries", "Flickr tokens", "conversations"}
+ALONE = {
+    "COCO results",
+    "captions by id",
+    "the toolkit's dictionaries",
+    "Flickr tokens",
+    "conversations",
+    "OpenCLIP table",
+}
 
 
 def references_of(path: str, **wanted: str) -> Annotations:

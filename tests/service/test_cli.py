@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "coco"
+SAID = "SPICE input, 2 items; first: id 2, 'a brown dog runs' against 'a dog is running' and 1 more"
 JAR = [
     {"image_id": 2, "test": "a brown dog runs", "refs": ["a dog is running", "the brown dog"]},
     {"image_id": 1, "test": "two red cars", "refs": ["two cars", "cars on a road"]},
@@ -77,7 +78,7 @@ def test_a_wrong_command_ends_with_2(run: Callable[..., tuple[int, str, str]], a
 def test_json(run: Callable[..., tuple[int, str, str]], source: str) -> None:
     status, out, err = run("score", source, "--metrics", "bleu, rouge", "--format", "json")
     result = json.loads(out)
-    assert (status, err) == (0, f"{source}: SPICE input, 2 items\n")
+    assert (status, err) == (0, f"{source}: {SAID}\n")
     assert list(result["corpus"]) == ["Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4", "ROUGE_L"]
     assert [item["image_id"] for item in result["items"]] == [2, 1]
 
@@ -94,7 +95,7 @@ def test_json_lines_and_csv_hold_one_item_each(run: Callable[..., tuple[int, str
 
 def test_table_is_plain_in_a_pipe(run: Callable[..., tuple[int, str, str]], source: str) -> None:
     status, out, err = run("score", source, "--metrics", "bleu")
-    assert (status, err) == (0, f"{source}: SPICE input, 2 items\n")
+    assert (status, err) == (0, f"{source}: {SAID}\n")
     assert "Bleu_4" in out
     assert "\x1b" not in out
     assert "items:2|references:min=2,max=2" in out
@@ -114,7 +115,7 @@ def test_output_file_with_a_format_leaves_standard_output_empty(
     run: Callable[..., tuple[int, str, str]], source: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "out.txt"
-    said = f"{source}: SPICE input, 2 items\n"
+    said = f"{source}: {SAID}\n"
     assert run("score", source, "--metrics", "bleu", "--format", "csv", "-o", str(path)) == (0, "", said)
     assert path.read_text().startswith("image_id,Bleu_1")
     umask = os.umask(0o022)
@@ -174,7 +175,7 @@ def test_warnings_are_one_line_on_standard_error(run: Callable[..., tuple[int, s
     assert status == 0
     assert json.loads(out)["corpus"] == {"CIDEr": None}
     said, warning = err.splitlines()
-    assert said.endswith("one.json: SPICE input, 1 item")
+    assert "one.json: SPICE input, 1 item; first: id 2" in said
     assert warning.startswith("warning: CIDEr is undefined")
 
 
@@ -210,7 +211,7 @@ def test_a_subset_of_the_references_needs_partial(run: Callable[..., tuple[int, 
 def test_the_bar_is_for_terminals_only_and_the_format_is_always_said(
     run: Callable[..., tuple[int, str, str]], source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = f"{source}: SPICE input, 2 items\n"
+    said = f"{source}: {SAID}\n"
     assert run("score", source, "--metrics", "bleu", "--format", "json")[2] == said
     monkeypatch.setattr("spicegraph_service.output.terminal.is_terminal", lambda _stream: True)
     _, _, err = run("score", source, "--metrics", "bleu", "--format", "json")
@@ -317,7 +318,7 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert process.stdout.readline().startswith(b'{"image_id":1,')
         process.stdout.close()
-        assert process.stderr.read().endswith(b"in.json: SPICE input, 20,000 items\n")
+        assert process.stderr.read().endswith(b"SPICE input, 20,000 items; first: id 1, 'a dog' against 'the dog'\n")
         assert process.wait(timeout=60) == 0
 
 

@@ -40,7 +40,8 @@ def test_csv(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     told = ("--columns", "references=gold")
     status, out, err = run("score", str(table), *told, "--metrics", "rouge", "--format", "jsonl")
     assert status == 0
-    assert err == f"{table}: CSV (id: image_id, candidate: caption, references: gold), 2 items\n"
+    first = "first: id x, 'a dog' against 'a dog'"
+    assert err == f"{table}: CSV (id: image_id, candidate: caption, references: gold), 2 items; {first}\n"
     assert scores(out) == pytest.approx({"x": 1.0, "y": 0.5})
     assert run("score", str(table), "--columns", "nonsense")[::2][0] == 2
 
@@ -50,7 +51,8 @@ def test_plain_text_with_two_files_of_references(run: Callable[..., tuple[int, s
         (tmp_path / name).write_text(text)
     files = ("--references", str(tmp_path / "r1"), "--references", str(tmp_path / "r2"))
     status, out, err = run("score", str(tmp_path / "c"), *files, "--metrics", "rouge", "--format", "jsonl")
-    assert (status, err) == (0, f"{tmp_path}/c: plain text, 2 items; references: plain text\n")
+    first = "first: id 1, 'a dog' against 'a cat' and 1 more"
+    assert (status, err) == (0, f"{tmp_path}/c: plain text, 2 items; references: plain text; {first}\n")
     assert scores(out) == pytest.approx({1: 1.0, 2: 1.0})
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import load_pipeline, model_card
-from spicegraph_scorer.readers.records import looks_like_one_text, read_captions
+from spicegraph_scorer.readers.read import read_captions
+from spicegraph_scorer.readers.records import looks_like_one_text
 from spicegraph_service.cli import main
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ _TWO_LINES = "A dog lies on a bed and\na cat sleeps near two dogs.\n"
 
 def test_json_lines_hold_captions_of_several_lines(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
-    path.write_text('{"text": "a dog\\nand a cat", "id": 1}\n\n{"caption": "a car"}\n', encoding="utf-8")
-    assert read_captions(str(path)) == ["a dog\nand a cat", "a car"]
+    path.write_text('{"text": "a dog\\nand a cat", "id": 1}\n\n{"text": "a car"}\n', encoding="utf-8")
+    assert read_captions(str(path))[1] == ["a dog\nand a cat", "a car"]
 
 
 def test_every_wrong_line_is_named(tmp_path: Path) -> None:
@@ -35,8 +36,8 @@ def test_every_wrong_line_is_named(tmp_path: Path) -> None:
 def test_one_text_of_several_lines(tmp_path: Path) -> None:
     path = tmp_path / "c.txt"
     path.write_text(_TWO_LINES, encoding="utf-8")
-    assert read_captions(str(path), is_one_text=True) == [_TWO_LINES.strip()]
-    assert read_captions(str(path)) == _TWO_LINES.splitlines()
+    assert read_captions(str(path), is_one_text=True)[1] == [_TWO_LINES.strip()]
+    assert read_captions(str(path))[1] == _TWO_LINES.splitlines()
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,6 @@ import tempfile
 import time
 from base64 import b64encode
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import replace
-from functools import partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import grpc
@@ -21,7 +19,6 @@ from google.protobuf import descriptor_pool, json_format
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from spicegraph_parser.errors import InputError
 from spicegraph_service.kit import (
     HTTP_STATUSES,
     TOO_LONG,
@@ -45,7 +42,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.descriptor import MethodDescriptor
 
-    from spicegraph_service.kit import Dialect, Requests
+    from spicegraph_service.kit import Requests
     from spicegraph_web.gateway import InnerGateway
 
 _JSON = "application/json"
@@ -60,7 +57,6 @@ _LONGEST_TIMEOUT = 10  # digits
 _LEAST_RATE = 64  # bytes per second of a body, on average
 _PATIENCE_S = 30.0  # before the rate counts
 _MALFORMED = "MALFORMED"
-_SOON_S = 29.0  # for an answer in the words of another program
 _FULL = "too many bytes of calls are not answered yet"
 
 _WRITERS: Mapping[str, Callable[[Message], bytes]] = {
@@ -154,39 +150,17 @@ def error_response(failure: FailedCallError, *, status: int | None = None) -> we
 
 
 class CallRoutes:
-    """The methods of a gateway as routes, and those that services offer in the words of other programs."""
+    """The methods of a gateway as routes."""
 
-    def __init__(self, gateway: InnerGateway, limits: Limits, dialects: Iterable[Dialect] = ()) -> None:
+    def __init__(self, gateway: InnerGateway, limits: Limits) -> None:
         self._gateway = gateway
         self._limits = limits
-        self._dialects = dialects
         self._budget = ByteBudget(limits.max_unanswered_bytes, limits.max_unanswered_bytes // 2)
 
     def routes(self) -> Iterable[web.AbstractRouteDef]:
-        """Yield a route for each method and each dialect."""
+        """Yield a route for each method."""
         for path in self._gateway.methods:
             yield web.post(path, self._handle)
-        for dialect in self._dialects:
-            yield web.post(dialect.path, partial(self._translated, dialect=dialect))
-
-    async def _translated(self, request: web.Request, dialect: Dialect) -> web.StreamResponse:
-        """Answer what a program asks in its own words, soon enough for those that wait half a minute."""
-
-        async def answer(origin: Origin) -> web.StreamResponse:
-            soon = replace(origin, deadline=min(origin.deadline or math.inf, time.monotonic() + _SOON_S))
-            async with _deadline(soon):
-                await self._gateway.admit(dialect.method, soon)
-                with self._budget.account(str(request.remote)) as count:
-                    data = await self._whole_body(request, count)
-                message: Message | Malformed
-                try:
-                    message = dialect.read(data, request.query)
-                except (ValueError, RecursionError, InputError) as error:
-                    message = Malformed(str(error))
-                response, headers = await self._gateway.unary(dialect.method, message, soon)
-            return web.json_response(dialect.write(response), headers=headers)
-
-        return await _answered(request, answer)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         method = self._gateway.methods[request.path]

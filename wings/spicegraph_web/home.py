@@ -12,30 +12,26 @@ from spicegraph_service.kit import PAGE_HEADERS, render_page
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from spicegraph_service.kit import Dialect
     from spicegraph_web.gateway import InnerGateway
 
 _OWN: Final = ("/health", "/openapi.json")
 
 
-def home(gateway: InnerGateway, dialects: Iterable[Dialect], routes: Iterable[web.AbstractRouteDef]) -> web.RouteDef:
+def home(gateway: InnerGateway, routes: Iterable[web.AbstractRouteDef]) -> web.RouteDef:
     """Return the route; ``routes`` are the server's pages, of which those with one address are linked."""
     pages = [each.path for each in routes if isinstance(each, web.RouteDef) and each.method == "GET"]
-    dialects = tuple(dialects)
     values: dict[str, Any] = {
         "name": "spicegraph",
         "version": version("spicegraph"),
         "calls": {path: gateway.scopes[path] for path in gateway.methods},
-        "compat": {dialect.path: dialect.method for dialect in dialects},
         "links": [*_OWN, *(path for path in pages if "{" not in path)],
     }
-    answer = values | {key: text for dialect in dialects for key, text in dialect.home.items()}
     page = render_page("home.html.j2", values, package="spicegraph_web")
 
     async def show(request: web.Request) -> web.Response:
         if "text/html" in request.headers.get("Accept", ""):
             headers = {**PAGE_HEADERS, "Vary": "Accept"}
             return web.Response(text=page, content_type="text/html", headers=headers)
-        return web.json_response(answer, headers={"Vary": "Accept"})
+        return web.json_response(values, headers={"Vary": "Accept"})
 
     return web.get("/", show)

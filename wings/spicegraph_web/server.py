@@ -59,9 +59,9 @@ class WebServer:
         routes = [route for pages in parts.pages for route in pages(gateway)]
         if RENDER in gateway.methods:
             routes += ReportPage(gateway, parts.limits, tokens=config.needs_tokens).routes()
-        calls = CallRoutes(gateway, parts.limits, parts.dialects)
+        calls = CallRoutes(gateway, parts.limits)
         # A service whose page is ``/`` has it: the first route of a path answers.
-        own = (web.get("/health", self._report_health), *routes, home(gateway, parts.dialects, routes))
+        own = (web.get("/health", self._report_health), *routes, home(gateway, routes))
         app.add_routes([*calls.routes(), *own])
         app.router.add_get("/openapi.json", partial(_send, openapi(gateway)))
         self._runner = _Runner(

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import ast
 import html
+import json
 import re
 import string
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from html.entities import html5
 from itertools import zip_longest
@@ -30,9 +32,9 @@ _I, _S = re.IGNORECASE, re.DOTALL
 # What stands between < and >; any other name counts that has an underscore, or letters and then digits.
 _TOKENS: Final = (
     "s|eos|bos|sos|pad|unk|unknown|cls|sep|mask|go|blank|start|end|startoftext|endoftext|eot|eoc|eod|bot|startseq|endseq|"
-    r"image|img|video|audio|vision|patch|ref|box|quad|grounding|phrase|object|\w{1,30}_\w{1,30}|[a-z]{1,30}\d{1,9}"
+    r"image|img|video|audio|vision|patch|ref|box|quad|grounding|phrase|object|\w{1,30}_\w{1,30}|[a-z]{1,30}\d{1,9}|\w{1,30}=[\d.]{1,9}"
 )
-_BRACKETED: Final = "pad|sep|cls|mask|unk|eos|bos|sos|start|end|img|enc|dec|inst|eod|unused ?\\d+"
+_BRACKETED: Final = "pad|sep|cls|mask|unk|eos|bos|sos|start|end|img|enc|dec|inst|eod|seg|loc|box|point|unused ?\\d+"
 _TOKEN: Final = re.compile(
     r"<[ ]?[|｜][ ]?[^<>|｜]{1,60}[|｜][ ]?>(?:(?<=start\|>)(?:system|user|assistant)\b|(?<=header_id\|>)\w+(?=<\|))?"
     rf"|<start_of_turn>(?:model|user)\b|<[ ]?/?[ ]?(?:{_TOKENS})[ ]?/?[ ]?>|\[[ ]?/?(?:{_BRACKETED})[ ]?\]|<</?SYS>>"
@@ -132,10 +134,13 @@ def _decode_bytes(text: str, pattern: re.Pattern[str]) -> str:
 
 def _unwrap(text: str, _pattern: re.Pattern[str]) -> str:
     """Return the only text of a list or an object in the notation of Python or JSON."""
-    try:
-        value = ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
+    value: object = None
+    for read in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            value = read(text.strip())
+            break
+    if isinstance(value, dict) and isinstance(caption := value.get("caption"), str):
+        return caption
     texts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ()
     return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else text
 
@@ -163,7 +168,7 @@ def _plain(text: str, pattern: re.Pattern[str]) -> str:
     return pattern.sub(lambda match: next(filter(None, match.groups()), ""), text)
 
 
-_LIST: Final = re.compile(r"""\A\s*(?:\[\s*["'].*["']\s*\]|\{\s*["'].*["']\s*\})\s*\Z""", _S)
+_LIST: Final = re.compile(r"""\A\s*(?:\[\s*["'].*["']\s*\]|\{\s*["'].*\})\s*\Z""", _S)
 _BYTE_PIECE: Final = re.compile("[ĠĊ]")
 _PIECE: Final = re.compile("▁")
 _INNER: Final = re.compile(r"\s?(?<!\S)\#\#(?=\w)")
@@ -173,6 +178,17 @@ _EMPHASIS: Final = re.compile(
     r"\*\*(?=[^\s*])([^*]+)(?<=\S)\*\*|(?<!\w)__(?=[^\s_])([^_]+)(?<=\S)__(?!\w)|\A\s*\#{2,6}\s+(?=\w)"
     r"|\A\s*\*(?=[^\s*])([^*]+)(?<=\S)\*\s*\Z|\A\s*_(?=[^\s_])([^_]+)(?<=\S)_\s*\Z"
 )
+
+
+_NUMBER: Final = r"\s*\d{0,4}\.?\d{1,9}\s*"
+_BOX: Final = re.compile(
+    rf"\[{{1,2}}{_NUMBER}(?:[,;\s]{_NUMBER}){{3}}(?:[;,]{_NUMBER}(?:,{_NUMBER}){{3}})*\]{{1,2}}"
+    rf"|\({_NUMBER},{_NUMBER}\)\s*,\s*\({_NUMBER},{_NUMBER}\)|\{{(?:<\d{{1,4}}>){{4}}\}}"
+)
+_NEXT_TURN: Final = re.compile(
+    r"(?<=[^\s\#])\s*(?:\#{2,3}\s*|\n\s*)(?:Human|USER|User|Instruction|Question|Input|ASSISTANT|Assistant)\s*:.*\Z", _S
+)
+_ENDS: Final = re.compile(r"\A\s*(?:sos|bos)\s(?=.*\beos\s*\Z)|\s*\beos\s*\Z", _S)
 
 
 class Mark(NamedTuple):
@@ -190,7 +206,7 @@ class Mark(NamedTuple):
 
 MARKS: Final = (
     Mark("escape", ("\\",), _ESCAPE, _unescape),
-    Mark("HTML", ("&",), _ENTITY, _characters),
+    Mark("HTML entity", ("&",), _ENTITY, _characters),
     Mark("bytes", ("<0x",), _BYTES, _decode_bytes),
     Mark("UTF-8 twice", tuple("ÂÃÄÅâïð"), _TWICE, _decode),
     Mark("<think>", ("hink", "HINK"), _THOUGHT, _cut),
@@ -198,6 +214,9 @@ MARKS: Final = (
     Mark("list", ("[", "{"), _LIST, _unwrap),
     Mark("prompt", (":",), _PROMPT, _cut),
     Mark("</w>", ("</w>",), _WORD_END, _closed),
+    Mark("next turn", ("#", "\n"), _NEXT_TURN, _cut),
+    Mark("box", ("[", "(", "{"), _BOX, _cut),
+    Mark("eos", ("eos",), _ENDS, _cut),
     Mark("", ("<", "[", "nk", "NK", "seq", "SEQ"), _TOKEN, _cut),
     Mark("HTML", ("<",), _TAG, _cut),
     Mark("Ġ", ("Ġ", "Ċ"), _BYTE_PIECE, _spaced),
@@ -207,17 +226,23 @@ MARKS: Final = (
     Mark("Markdown", ("*", "_", "##"), _EMPHASIS, _plain),
 )
 
+DECODED: Final = frozenset({"HTML entity", "UTF-8 twice"})
+"""Marks that are no model's: characters in another notation, which are decoded where other marks are refused."""
+
 # Nearly all captions have nothing but these characters, which are deleted ten times as fast as anything is searched.
 _PLAIN: Final = string.ascii_letters.encode() + string.digits.encode() + b" \t\n\r.,;!?'\"()/$%+=~^|-"
 _SUSPECT: Final = re.compile(r"[<\[{&\\:#*_`@ĠĊ▁ÂÃÄÅâïð]")
-_WORDS: Final = re.compile(r"\b(?:UNK|unk|startseq|endseq)\b")
+_WORDS: Final = re.compile(r"\b(?:UNK|unk|startseq|endseq|eos)\b|\(\s*\d[\d. ]*,[\d. ]+\)\s*,\s*\(")
+
+
+_RARE: Final = ("unk", "UNK", "seq", "eos", "),")
 
 
 def may_have_marks(text: str) -> bool:
     """Say whether a text, of one caption or of several, has a character or word of any mark; most have none."""
     if text.encode("utf-8", "surrogatepass").translate(None, _PLAIN) and _SUSPECT.search(text):
         return True
-    return ("unk" in text or "UNK" in text or "seq" in text) and _WORDS.search(text) is not None
+    return any(sign in text for sign in _RARE) and _WORDS.search(text) is not None
 
 
 def _without_mark(text: str, mark: Mark) -> tuple[str, list[str]]:

@@ -19,6 +19,7 @@ from spicegraph_parser.spice.parse import MAX_CAPTION_LENGTH
 from spicegraph_scorer.core.items import CheckedItems, Item, ItemId, empty_candidates, marks_of, to_item
 from spicegraph_scorer.readers.marks import ControlTokens, marks_notes, mind_marks
 from spicegraph_scorer.readers.phrases import phrase_notes
+from spicegraph_scorer.readers.printed import is_printed_list
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -109,6 +110,7 @@ CAPTION_FAULTS: Mapping[str, Callable[[str, Names], bool]] = {
     "is a file name, not a caption": lambda caption, names: (
         len(caption) < 300 and _FILE_NAME.fullmatch(caption.strip()) is not None and not _is_name(caption, names)
     ),
+    "is a printed list, not one caption: give a list": lambda caption, _names: is_printed_list(caption),
     "holds a NUL character": _has_nul,
     "holds half of a surrogate pair, which is not a character": _has_surrogate,
     f"is longer than {MAX_CAPTION:,} characters": lambda caption, _names: len(caption) > MAX_CAPTION,
@@ -229,7 +231,7 @@ def minded_items(items: CheckedItems, faults: list[Fault], rule: ControlTokens, 
     minded, reason = mind_marks(items, rule)
     if reason:
         faults.append(Fault("", "", reason))
-    if rule == "strip":
+    if not reason:
         for number, (item, before) in enumerate(zip(minded, items, strict=True) if minded.marks else (), start=1):
             if item is not before:
                 name = label(f"item {number}, without control tokens", item.id)

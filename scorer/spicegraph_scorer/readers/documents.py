@@ -302,7 +302,7 @@ def _is_record(sample: Mapping[str, object], wanted: Wanted) -> bool:
     key = found.candidate or next(iter(found.references), None)
     if key is None:
         return False
-    is_sure = plain(key) in SURE and captions_of(sample.get(key)) is not None
+    is_sure = plain(key) in SURE | {"text"} and captions_of(sample.get(key)) is not None
     return is_sure or isinstance(value_at(sample, found.id or ""), int | str)
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_parser.languages import LANGUAGES, find_language
 from spicegraph_scorer.readers import shapes
 from spicegraph_scorer.readers.checks import Fault, shown
+from spicegraph_scorer.readers.printed import may_be_printed, printed
 from spicegraph_scorer.readers.records import Format, Record, Records, given_references, untyped_id
 from spicegraph_scorer.readers.shapes import Columns, Shape, Side, captions_of, find_fields, has_path, plain, value_at
 
@@ -23,8 +21,12 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, object]
 
-_HEAD: Final = 40  # Entries that show what a file is.
-_FLAGS: Final = ("is_precanned", "is_rejected")
+_HEAD: Final = 1_000  # Entries that show what a file is.
+_FLAGS: Final = ("is_precanned", "is_rejected", "foil")
+_TRUE: Final = frozenset({"true", "1", "1.0", "yes"})
+_BEGINS: Final = ("start", "starttime", "begin", "startsec", "startseconds", "tstart")
+_FINISHES: Final = ("end", "endtime", "finish", "endsec", "endseconds", "tend", "stop")
+_SPANS: Final = frozenset({"segment", "segments", "timestamp", "timestamps", "span", "interval"})
 _USUAL: Final = dict.fromkeys(("JSON Lines", "JSON list"), ("references",))  # where references may stand
 SURE: Final = frozenset(
     {"candidate", "candidates", "caption", "captions", "test", "prediction", "references", "refs", "facts"}
@@ -90,10 +92,12 @@ def records_of(
     if shape is None:
         shape = shapes.recognised(rows, lambda path: list(rows) if path in {"[]", name} else [])
     _check_side(source, shape, wanted)
-    columns = _columns(source, rows, wanted, shape, is_table=table)
+    columns = _columns(source, rows, wanted, shape)
     if shape is None and unknown and other_task(rows, shapes.NO_CAPTIONS):
         raise InputError(f"{source}: {unknown(rows)}")
     _check_captions(source, columns, wanted, shape, why=partial(unknown, rows) if unknown else None)
+    if not (shape and shape.joined) and "+" not in (columns.id or ""):
+        _check_no_parts(source, rows, columns)
     reading = _Reading.of(rows, wanted, columns, shape, is_table=table)
     form = replace(reading.format_of(name, shape), typed=typed and not table, images=images)
     records = chain(head, objects)
@@ -117,6 +121,31 @@ def _check_captions(
     if wanted.side == "both" and columns.candidate is None:
         what = f" of the shape {shape.name}" if shape else ""
         raise InputError(f"{source}: holds references{what} ({columns}), and no candidates; give it with --references")
+
+
+def _check_no_parts(source: str, rows: Sequence[Row], columns: Columns) -> None:
+    """Refuse captions of several parts of a video, which are no alternatives of one another."""
+    names = {plain(name): name for name in chain.from_iterable(rows)}
+    keys = [next((names[name] for name in choices if name in names), "") for choices in (_BEGINS, _FINISHES)]
+    spans = [names[name] for name in names if name in _SPANS]
+    if not all(keys) and not spans:
+        return
+    first: dict[object, object] = {}
+    for row in rows:
+        parts = [[row.get(key) for key in keys]] if all(keys) else [row.get(key) for key in spans]
+        span = next((part for part in parts if isinstance(part, list) and len(part) > 1), None)
+        if span is None or None in span:
+            continue
+        image = str(value_at(row, columns.id or ""))
+        if any(isinstance(each, list) or str(each).startswith("[") for each in span) or (
+            first.setdefault(image, span) != span
+        ):
+            said = " and ".join(map(shown, keys if all(keys) else spans[:1]))
+            raise InputError(
+                f"{source}: holds captions of parts of videos ({said} beside the caption), which are no references or "
+                "candidates of one another; parts are scored by spicegraph dense, given as "
+                '{video: [{"sentence", "timestamp": [start, end]}]} and {video: {"timestamps", "sentences"}}'
+            )
 
 
 def given_records(name: str, columns: Columns, rows: Iterable[tuple[str, Row]], faults: list[Fault]) -> Records:
@@ -151,7 +180,7 @@ def _check_side(source: str, shape: Shape | None, wanted: Wanted) -> None:
         raise InputError(f"{source}: is {shape.name}, which hold candidates; --references takes {EXPECTED}")
 
 
-def _columns(source: str, rows: Sequence[Row], wanted: Wanted, shape: Shape | None, *, is_table: bool) -> Columns:
+def _columns(source: str, rows: Sequence[Row], wanted: Wanted, shape: Shape | None) -> Columns:
     """Return where ids and captions stand: as users say, as the shape has it, or by the names of keys."""
     names = shapes.nested_names(rows)
     of_shape = shape or Shape("", "", "")
@@ -159,7 +188,7 @@ def _columns(source: str, rows: Sequence[Row], wanted: Wanted, shape: Shape | No
     def there(path: str | None) -> str | None:
         return path if path and any(value_at(row, path) is not None for row in rows) else None
 
-    named = _named_there(source, names, wanted, is_there=there, is_table=is_table)
+    named = _named_there(source, names, wanted, is_there=there)
     given = _of_language(of_shape.references, names, wanted.language)
     named = Columns(
         named.id or there(of_shape.id),
@@ -175,16 +204,15 @@ def _columns(source: str, rows: Sequence[Row], wanted: Wanted, shape: Shape | No
 
 
 def _named_there(
-    source: str, names: Sequence[str], wanted: Wanted, *, is_there: Callable[[str], str | None], is_table: bool
+    source: str, names: Sequence[str], wanted: Wanted, *, is_there: Callable[[str], str | None]
 ) -> Columns:
-    """Return the names that users give and that are there."""
-    # Names that are not there belong to the other of two files; of a table, and of the only file, all must be there.
+    """Return the names that users give, all of which must be there but those of the other side."""
     named = wanted.columns or Columns()
     every = named.id, named.candidate, *named.references
     gone = [name for name in every if name and not is_there(name) and name not in names]
     needed = {"both": every, "candidates": every[:2], "references": (named.id, *named.references)}[wanted.side]
     missing = [name for name in gone if name in needed]
-    if missing and (is_table or wanted.side == "both"):
+    if missing:
         has = ", ".join(map(shown, names[:_MOST]))
         raise InputError(f"{source}: has no column {', '.join(map(shown, missing))}; its columns are {has}")
     return _without(named, gone)
@@ -321,7 +349,7 @@ class _Reading:
         if self.needed and not all(has_path(row, key) for key in self.needed):
             return "something else"
         if self.flags:
-            return next((flag for flag in self.flags if row.get(flag)), "")
+            return next((flag for flag in self.flags if str(row.get(flag)).strip().lower() in _TRUE), "")
         if self.language:
             said = str(row.get(self.language[0]) or "").strip()
             return said if said and said.lower().partition("-")[0].partition("_")[0] not in self.language[1] else ""
@@ -337,7 +365,7 @@ class _Reading:
             if name in row:
                 yield name, self._id(row[name])
         if columns.candidate is not None and (value := value_at(row, columns.candidate)) is not None:
-            texts = self._texts(value)
+            texts = self._texts(_listed(value) if isinstance(value, str) else value)
             yield columns.candidate, texts[0] if isinstance(texts, list) and len(texts) == 1 else texts
         if columns.references and (self.is_table or any(value_at(row, n) is not None for n in columns.references)):
             yield self.references, self._merged(row)
@@ -349,15 +377,12 @@ class _Reading:
         """Return the references of all columns: texts or lists of them; the text of a cell of facts has one a line."""
         merged: list[object] = []
         for name in self.columns.references:
-            value = self._texts(given_references(plain(name), self._cell(value_at(row, name))))
+            value = self._texts(given_references(plain(name), value_at(row, name)))
             if isinstance(value, list):
                 merged += value
             elif value not in (None, ""):
                 merged.append(value)
         return merged
-
-    def _cell(self, value: object) -> object:
-        return listed(value) if self.is_table and isinstance(value, str) else value
 
     def _texts(self, value: object) -> object:
         if isinstance(value, str):
@@ -381,16 +406,9 @@ def _is_plain(value: object) -> bool:
     )
 
 
-def listed(cell: str) -> object:
-    """Return the list that a cell holds as JSON or as Python prints it (pandas writes that), or the cell."""
-    if not (cell.startswith("[") and cell.endswith("]")):
-        return cell
-    try:
-        return msgspec.json.decode(cell)
-    except (msgspec.MsgspecError, RecursionError):
-        pass
-    try:
-        value: object = ast.literal_eval(cell)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return cell
-    return value
+def _listed(text: str) -> object:
+    """Return the captions of a text that prints objects of them, or the text."""
+    parsed = printed(text) if may_be_printed(text) else text
+    if isinstance(parsed, list) and parsed and all(isinstance(part, dict) for part in parsed):
+        return captions_of(parsed) or text
+    return text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from spicegraph_parser.errors import counted
 from spicegraph_scorer.core.items import CheckedItems, Item
-from spicegraph_scorer.core.marks import FoundMarks, may_have_marks, without_marks
+from spicegraph_scorer.core.marks import DECODED, FoundMarks, may_have_marks, without_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,7 +47,8 @@ class Marks:
 
     def _minded(self, text: str, clean: str, found: Mapping[str, int]) -> tuple[str, Sequence[str]]:
         self._counts.update(found)
-        return (clean if self.rule == "strip" else text), tuple(found)
+        is_decoded = self.rule == "refuse" and DECODED.issuperset(found)
+        return (clean if self.rule == "strip" or is_decoded else text), () if is_decoded else tuple(found)
 
     def found(self) -> FoundMarks:
         """Return what was found so far."""
@@ -63,7 +64,7 @@ def mind_marks(items: CheckedItems, rule: ControlTokens, *, remedy: str = REMEDY
     if not found:
         return items, ""
     reason = ""
-    if rule == "refuse":
+    if examples and rule == "refuse":
         shown = "; ".join(examples[:_EXAMPLES])
         reason = f"{_who(len(items), found)} what models leave behind, such as {shown}; {remedy}"
     return CheckedItems.with_marks(minded, found), reason
@@ -93,8 +94,11 @@ def marks_notes(candidates: int, marks: FoundMarks) -> Iterator[str]:
     """Yield what was taken off captions, or kept in them; there are so many candidates."""
     if not marks:
         return
-    done = "is scored as words" if marks.kept else "was taken off"
-    yield f"{_who(candidates, marks)} what models leave behind, which {done}: {named(dict(marks.counts))}"
+    counts = dict(marks.counts)
+    is_decoded = DECODED.issuperset(counts)
+    what = "characters in another notation" if is_decoded else "what models leave behind"
+    done = "is scored as words" if marks.kept else "was decoded" if is_decoded else "was taken off"
+    yield f"{_who(candidates, marks)} {what}, which {done}: {named(counts)}"
     if marks.missing and not marks.kept:
         verb = "is" if marks.missing == 1 else "are"
         yield f"{counted(marks.missing, 'word')} {verb} missing in captions, where a token such as <unk> stood"

@@ -34,6 +34,13 @@ _REFUSAL: Final = re.compile(
     re.IGNORECASE,
 )
 
+_FAILED: Final = re.compile(
+    r"(?:failed to obtain answer|error(?: code)?\s*:|(?:http )?(?:error )?[45]\d\d\b:? (?:too many|internal|bad)"
+    r"|(?:api|request|connection|rate limit|timeout)\w* (?:error|failed|exceeded|timed out)"
+    r"|an error occurred|internal server error|traceback \(most|\{[\"']error)",
+    re.IGNORECASE,
+)
+
 
 def phrase_notes(source: str, items: Sequence[Item]) -> Iterator[str]:
     """Yield what models say around the captions of five items or more; nothing of it is changed."""
@@ -42,6 +49,11 @@ def phrase_notes(source: str, items: Sequence[Item]) -> Iterator[str]:
     refused = sum(_REFUSAL.match(text) is not None for text in candidates)
     if refused and refused >= _REFUSED * len(items):
         yield f"{source}: {refused:,} of {of_all} say that the model can't answer, which is scored as a caption"
+    if failed := [text for text in candidates if _FAILED.match(text)]:
+        yield (
+            f"{source}: {len(failed):,} of {of_all} say that a program failed, which is scored as a caption: "
+            f"{failed[0][:_SHOWN]!a}"
+        )
     if len(items) < _FEWEST:
         return
     opened = [match.group() for text in candidates if (match := _OPENING.match(text))]

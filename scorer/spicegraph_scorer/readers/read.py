@@ -12,7 +12,7 @@ from os import PathLike, fspath
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
-from spicegraph_parser.errors import InputError, expect
+from spicegraph_parser.errors import InputError, counted, expect
 from spicegraph_scorer.core.items import CheckedItems, Item, ItemId
 from spicegraph_scorer.readers.checks import (
     Empty,
@@ -28,8 +28,8 @@ from spicegraph_scorer.readers.checks import (
     without_empty,
 )
 from spicegraph_scorer.readers.fields import Wanted
-from spicegraph_scorer.readers.records import PLAIN_TEXT, Format, Record, Records, given_references, text_lines
-from spicegraph_scorer.readers.references import Annotations, read_records, read_reference_files
+from spicegraph_scorer.readers.records import PLAIN_TEXT, Format, Record, Records, given_references, read_lines
+from spicegraph_scorer.readers.references import Annotations, plain_captions, read_records, read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, Source, open_source
 
 if TYPE_CHECKING:
@@ -83,6 +83,19 @@ class Dataset:
     def __getitem__(self, place: int) -> Item:
         """Return an item by its place."""
         return self.items[place]
+
+    def described(self) -> Iterator[str]:
+        """Yield how the file was read, its first item, and the notes."""
+        items = counted(len(self.items), "item")
+        images = f" of {counted(len(set(self.images)), 'image')}" if self.images else ""
+        references = f"; references: {self.references}" if self.references else ""
+        left_out = f"; {counted(self.left_out, 'image')} without a result left out" if self.left_out else ""
+        first = self.items[0]
+        against = f"{shown(first.candidate)} against {shown(first.references[0])}"
+        more = f" and {len(first.references) - 1} more" if len(first.references) > 1 else ""
+        shown_first = f"; first: id {first.id}, {against}{more}"
+        yield f"{self.source}: {self.format}, {items}{images}{references}{left_out}{shown_first}"
+        yield from self.notes
 
 
 def read_items(
@@ -240,6 +253,36 @@ def read_references(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Mappin
     return read_reference_files([path], limits=limits).captions
 
 
+def read_captions(
+    path: str, *, is_one_text: bool = False, columns: Columns | None = None
+) -> tuple[list[object], list[str]]:
+    """Return the ids, if there are some, and the captions of a file of any shape; ``is_one_text``: it is a caption."""
+    if is_one_text:
+        return [], ["\n".join(read_lines(path)).strip()]
+    with open_source(path) as source:
+        wanted = Wanted("candidates", columns)
+        records = read_records(source, limits=DEFAULT_LIMITS, wanted=wanted)
+        if records is None:
+            faults: list[Fault] = []
+            texts = plain_captions(source, faults, limits=DEFAULT_LIMITS, wanted=wanted)
+            refuse_faults(source.name, faults)
+            return [], texts
+        rows = list(records.records)
+    form, faults = records.format, records.faults
+    ids: list[object] = []
+    captions: list[str] = []
+    for place, fields in rows:
+        key = _key(fields, form.candidates)
+        value = fields.get(key)
+        for caption in value if isinstance(value, list) else [value]:
+            reasons = list(caption_faults(caption, empty="zero")) if key in fields else ["is missing"]
+            faults += [Fault(place, key, reason) for reason in reasons]
+            ids.append(fields.get(_key(fields, form.ids)))
+            captions.append(str(caption))
+    refuse_faults(source.name, faults)
+    return (ids if any(image is not None for image in ids) else []), captions
+
+
 class ReadOptions(TypedDict, total=False):
     """The arguments of :func:`read_items` but the file."""
 
@@ -275,7 +318,7 @@ def _read_records(source: Source, limits: ReadLimits, wanted: Wanted) -> Records
     faults: list[Fault] = []
     records = [
         Record(f"line {number}", {"line": number, "caption": line})
-        for number, line in enumerate(text_lines(source, faults, limits=limits), start=1)
+        for number, line in enumerate(plain_captions(source, faults, limits=limits, wanted=wanted), start=1)
     ]
     if not any(str(record.fields["caption"]).strip() for record in records) and not faults:
         raise InputError(f"{source.name}: is empty")

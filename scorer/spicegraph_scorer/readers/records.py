@@ -13,6 +13,8 @@ import msgspec
 
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers.checks import CAPTION_FAULTS, Fault, refuse_faults, shown
+from spicegraph_scorer.readers.printed import may_be_printed, printed
+from spicegraph_scorer.readers.shapes import captions_of
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, Source, open_source
 
 if TYPE_CHECKING:
@@ -67,14 +69,24 @@ class Records(NamedTuple):
 
 
 _BULLET = re.compile(r"(?:[-*\u2022]|\d+[.)])(?:\s+|$)")
+_BETWEEN = "&&"  # What ms-swift writes between the references of an image.
 
 
 def given_references(key: str, value: object) -> object:
-    r"""Return the references of a field: ``facts`` may be one text, a fact on each line, with bullets or numbers."""
-    if key != FACTS or not isinstance(value, str):
+    """Return the references of a field: a text may print a list of them, or, of ``facts``, have one on each line."""
+    if isinstance(value, list):
+        if not any(isinstance(part, str) and may_be_printed(part) for part in value):
+            return value
+        parts = [printed(part) if isinstance(part, str) else part for part in value]
+        return [text for part in parts for text in (part if isinstance(part, list) else [part])]
+    if not isinstance(value, str):
         return value
-    lines = (_BULLET.sub("", line.strip(), count=1) for line in value.splitlines())
-    return [line for line in lines if line]
+    if may_be_printed(value) and (parsed := printed(value)) is not value:
+        return captions_of(parsed) or parsed
+    if key == FACTS:
+        lines = (_BULLET.sub("", line.strip(), count=1) for line in value.splitlines())
+        return [line for line in lines if line]
+    return [part.strip() for part in value.split(_BETWEEN)] if _BETWEEN in value else value
 
 
 def untyped_id(text: str) -> ItemId:
@@ -257,38 +269,7 @@ def text_lines(source: Source, faults: list[Fault], *, limits: ReadLimits) -> It
         yield line
 
 
-_CAPTION_KEYS = ("text", "caption")  # the fields of a JSON object of which one has the caption
 _ENDS = frozenset(".!?:;\"')”")
-
-
-def read_captions(path: str, *, is_one_text: bool = False) -> list[str]:
-    """Return the captions to parse of a file, or of standard input for ``-``: one on each line, or one in all."""
-    # A file whose first line that is not empty begins with { is JSON Lines: a caption may have several lines there.
-    lines = read_lines(path)
-    if is_one_text:
-        return ["\n".join(lines).strip()]
-    if not next((line for line in lines if line.strip()), "").lstrip().startswith("{"):
-        return lines
-    decoder = msgspec.json.Decoder()
-    faults: list[Fault] = []
-    captions: list[str] = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            row = decoder.decode(line)
-        except msgspec.DecodeError as error:
-            faults.append(Fault(f"line {number}", "", f"is not JSON: {error}"))
-            continue
-        key = next((key for key in _CAPTION_KEYS if isinstance(row, dict) and key in row), None)
-        if key is None:
-            faults.append(Fault(f"line {number}", "", "is not an object with a field 'text' or 'caption'"))
-        elif isinstance(row[key], str):
-            captions.append(row[key])
-        else:
-            faults.append(Fault(f"line {number}", key, "is not a string"))
-    refuse_faults(path, faults)
-    return captions
 
 
 def looks_like_one_text(lines: Sequence[str]) -> bool:

@@ -32,7 +32,7 @@ from spicegraph_scorer.readers.tables import (
     read_binary_table,
     read_delimited,
     read_id_lines,
-    refuse_unknown_header,
+    refuse_records,
 )
 
 if TYPE_CHECKING:
@@ -71,10 +71,18 @@ def read_records(source: Source, *, limits: ReadLimits, wanted: Wanted) -> Recor
         return read_delimited(source, limits=limits, wanted=wanted)
     if source.name.lower().endswith((".yaml", ".yml")) or _YAML.match(start):
         raise InputError(f"{source.name}: is YAML, which is not read: save the same lists and keys as JSON")
-    found = read_id_lines(source, limits=limits, wanted=wanted)
-    if found is None:
-        refuse_unknown_header(source)
-    return found
+    return read_id_lines(source, limits=limits, wanted=wanted)
+
+
+_PROOF: Final = 1_000  # Lines of plain text of which none may look like a record.
+
+
+def plain_captions(source: Source, faults: list[Fault], *, limits: ReadLimits, wanted: Wanted) -> list[str]:
+    """Return the lines of plain text, none of which looks like a record, unless users say that lines are captions."""
+    lines = list(text_lines(source, faults, limits=limits))
+    if wanted.columns is None or wanted.columns.delimiter != "\n":
+        refuse_records(source, lines[:_PROOF])
+    return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +200,7 @@ def _read(source: Source, limits: ReadLimits, wanted: Wanted) -> Annotations:
     # One caption per line; an empty line is an image for which this file has none.
     captions: dict[ItemId, tuple[str, ...]] = {}
     faults: list[Fault] = []
-    for number, line in enumerate(text_lines(source, faults, limits=limits), start=1):
+    for number, line in enumerate(plain_captions(source, faults, limits=limits, wanted=wanted), start=1):
         captions[number] = (line,) if line.strip() else ()
     if not captions and not faults:
         raise InputError(f"{source.name}: is empty")

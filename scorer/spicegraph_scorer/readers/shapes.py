@@ -89,8 +89,9 @@ SHAPES: Final = (
           rows="results.*", joined=True, side="candidates"),
     Shape("video predictions", "the video toolkits (predictions by id)", "res_video_predictions.json", "[].caption",
           rows="predictions.*", side="candidates"),
-    Shape("COCO results", "COCO caption evaluation", "res_coco.json", "image_id caption", rows="JSON list",
-          id="image_id", candidate="caption"),
+    Shape("COCO results", "COCO caption evaluation", "res_coco.json", "image_id caption", rows="JSON list"),
+    Shape("OpenCLIP table", "OpenCLIP (filepath, title)", "open_clip.tsv", "filepath title", id="filepath",
+          candidate="title", references="title"),
     # References
     Shape("Karpathy's COCO", _KARPATHY, "karpathy_coco.json", "sentences split cocoid", rows=_IMAGE_LIST,
           id="cocoid", references="sentences", side="references"),
@@ -174,6 +175,7 @@ IDS: Final = """
     request_id key image_key file_name image_name video_name audio_name file image img video audio clip wav img_id imgid
     sample_id sample index idx uid uuid story_id dicom_id study_id path image_path image_file filepath video_path
     audio_path photo_url image_url url img_url image_urls vid vid_name clip_name clip docid doc name test_idx row_idx
+    unnamed:0
 """
 PREDICTED: Final = """
     candidate candidates test prediction predictions pred preds predicted hypothesis hypotheses hyp hyps

@@ -8,13 +8,13 @@ import re
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from spicegraph_parser.errors import DataError, InputError, counted, needs_extra
 from spicegraph_scorer.readers import records
 from spicegraph_scorer.readers.checks import Fault, input_error, shown
 from spicegraph_scorer.readers.fields import Wanted, given_records, records_of
-from spicegraph_scorer.readers.shapes import SHAPES, Columns, find_columns, find_fields, recognised
+from spicegraph_scorer.readers.shapes import KNOWN, SHAPES, Columns, find_columns, find_fields, plain, recognised
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -85,7 +85,7 @@ def first_lines(source: Source) -> list[str]:
 def has_header(source: Source, wanted: Wanted) -> bool:
     """Say whether a file begins with a header of at least two columns, among them those of captions."""
     header = next(iter(first_lines(source)), "")
-    names = _cells(header, _delimiter(header))
+    names = _names(_cells(header, _delimiter(header)))
     if recognised([dict.fromkeys(names, "")], lambda path: [dict.fromkeys(names, "")] if path == "[]" else []):
         return True
     columns = find_fields(names, side=wanted.side)
@@ -93,21 +93,61 @@ def has_header(source: Source, wanted: Wanted) -> bool:
     return len(names) > 1 and any(has_captions) and (columns.id is not None or all(has_captions))
 
 
-def refuse_unknown_header(source: Source) -> None:
-    """Refuse a table whose columns have names that are not known, which would be read as plain text."""
-    lines = first_lines(source)
-    if not lines:
-        return
+_RECORD_LIKE: Final = (
+    (re.compile(r"""[\[{]\s*["'{\[\]}\d]|[\[\]{}],?\s*\Z|"[^"]*":"""), "begins as JSON does"),
+    (re.compile(r"""\d+\s*[,;|](?!\d{3}\b)\s*\S"""), "begins with a number and a separator"),
+    (re.compile(r"""[^\t]*\t\s*\S"""), "has a tab"),
+    (re.compile(r"""(?:.*[,;|])?"(?:[^"]|"")*"[,;|]|.*[,;|]"(?:[^"]|"")*"\s*\Z"""), "has quoted fields"),
+)  # What lines of captions do not look like, and lines of tables and JSON do.
+_TIGHT: Final = tuple((mark, re.compile(rf"{re.escape(mark)}(?=\S)")) for mark in (",", ";", "|"))
+_INSIST: Final = "name the columns with --columns, or say that lines are captions: --delimiter none"
+
+
+def refuse_records(source: Source, lines: Sequence[str]) -> None:
+    """Refuse lines that look like records of a table or of JSON, which would be read as plain text."""
+    for number, line in enumerate(lines, start=1):
+        for form, what in _RECORD_LIKE:
+            if form.match(line.lstrip()):
+                where = f"line {number} ({shown(line)}) {what}"
+                raise InputError(f"{source.name}: is no plain text and no shape that is known: {where}; {_INSIST}")
+    given = [line for line in lines if line.strip()]
+    if len(given) > 1 and plain(given[0]) in KNOWN:
+        _refuse_table(source, given[:1])
+    for mark, tight in _TIGHT:
+        counts = {len(tight.findall(line)) for line in given}
+        if len(given) > 1 and len(counts) == 1 and min(counts) > 1:
+            _refuse_table(source, _cells(given[0], mark))
+
+
+def _refuse_table(source: Source, cells: Sequence[str]) -> NoReturn:
+    columns = ", ".join(map(shown, cells))
+    raise InputError(
+        f"{source.name}: looks like a table whose columns ({columns}) have no captions under names that are known: "
+        f"{_INSIST}"
+    )
+
+
+def _are_names(cells: Sequence[str]) -> bool:
+    """Say whether cells are names of columns, and no ids or captions."""
+    return all(re.fullmatch(r"[A-Za-z_][\w.-]*(?: ?[\w.:-]+)?", cell) and "." not in cell for cell in cells)
+
+
+def _check_header(source: Source, lines: Sequence[str]) -> None:
+    """Refuse a header whose names are not known above lines that begin with ids."""
     delimiter = _delimiter(lines[0])
     rows = [_cells(line, delimiter) for line in lines]
-    fewest = 2 if delimiter == "\t" else 3
-    names = all(re.fullmatch(r"[A-Za-z_][\w.-]*", cell) for cell in rows[0])
-    if names and len(lines) > 1 and len(rows[0]) >= fewest and all(len(row) == len(rows[0]) for row in rows):
-        columns = ", ".join(map(shown, rows[0]))
-        raise InputError(
-            f"{source.name}: looks like a table whose columns ({columns}) have no captions under names that are known: "
-            "name them with --columns, or say that lines are captions: --delimiter none"
-        )
+    if len(rows) > 1 and len(rows[0]) > 1 and _are_names(rows[0]) and all(len(row) == len(rows[0]) for row in rows):
+        kinds = [_HAS_DIGIT.search(row[0]) is None for row in rows]
+        if kinds[0] and not any(kinds[1:]):
+            _refuse_table(source, rows[0])
+
+
+_HAS_DIGIT: Final = re.compile(r"\d")
+
+
+def _names(cells: list[str]) -> list[str]:
+    """Return the names of a header, of which pandas leaves that of the first column, its index, empty."""
+    return ["Unnamed: 0", *cells[1:]] if len(cells) > 1 and not cells[0].strip() else cells
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
@@ -129,12 +169,13 @@ def read_delimited(source: Source, *, limits: ReadLimits, wanted: Wanted) -> rec
     header_line = next((line for line in lines if not _BESIDE.fullmatch(line)), "")
     named = wanted.columns or Columns()
     delimiter = named.delimiter or _delimiter(header_line)
-    header = _cells(header_line, delimiter)
+    header = _names(_cells(header_line, delimiter))
     if twice := sorted({name for name in header if header.count(name) > 1}):
         raise InputError(f"{source.name}: two columns are called {twice[0]!a}")
     numbers = [name for name in (named.id, named.candidate, *named.references) if name]
     if numbers and all(name.isdigit() for name in numbers) and not set(numbers) & set(header):
-        lines, header = chain([header_line], lines), [str(number) for number in range(1, len(header) + 1)]
+        lines = lines if _are_names(header) else chain([header_line], lines)
+        header = [str(number) for number in range(1, len(header) + 1)]
     faults: list[Fault] = []
     cells = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=delimiter == "|")
     rows = _rows(source, cells, header, faults, delimiter)
@@ -190,6 +231,7 @@ def read_id_lines(source: Source, *, limits: ReadLimits, wanted: Wanted) -> reco
     lines = first_lines(source)
     if not lines:
         return None
+    _check_header(source, lines)
     named = ((shape.name, shape.lines) for shape in SHAPES if shape.lines)
     unnamed = (("ids and captions", form) for form in chain(_tab(source, lines), _IDS[: 1 + (len(lines) > 1)]))
     found = next((each for each in chain(named, unnamed) if all(re.fullmatch(each[1], line) for line in lines)), None)

@@ -151,8 +151,8 @@ class InputOptions:
         dataset = read_items(
             path, empty=empty, control_tokens=self.control_tokens or "refuse", several=several, **self.reading(language)
         )
-        for note in dataset.notes:
-            say(note)
+        for line in dataset.described():
+            say(line)
         for note in notes_on(path, dataset.items, language=language):
             say_warning(note)
         return default, dataset

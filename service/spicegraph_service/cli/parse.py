@@ -22,8 +22,10 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline, model_c
 from spicegraph_parser.spice.extraction import ParsedCaption, extract
 from spicegraph_parser.spice.wordnet import load_wordnet
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
+from spicegraph_scorer.readers import parse_columns
 from spicegraph_scorer.readers.parses import Notation, read_graphs
-from spicegraph_scorer.readers.records import looks_like_one_text, read_captions, read_lines
+from spicegraph_scorer.readers.read import read_captions
+from spicegraph_scorer.readers.records import looks_like_one_text, read_lines
 from spicegraph_service.cli.options import GraphStyle, GraphStyleOption, parser_of
 from spicegraph_service.output.tables import caption_table, rendered
 from spicegraph_service.output.terminal import printable, say, write_stdout
@@ -133,6 +135,8 @@ class SourceOptions:
 
     Input:
         text: All lines are one caption: a description.
+        columns: The columns of tables and keys of JSON: id=NAME,candidate=NAME. Default: found by their usual names.
+        delimiter: What separates the columns of CSV files, or none: lines are captions. Default: as the header shows.
         conllu: The input consists of parses: CoNLL-U in Universal Dependencies v1 or v2.
         graphs: The input consists of scene graphs in a notation: FACTUAL's (a graph per line), DiscoSG's (JSON Lines),
             Visual Genome's (scene_graphs.json, region_graphs.json) or Davidsonian Scene Graphs.
@@ -140,6 +144,8 @@ class SourceOptions:
     """
 
     text: Annotated[bool, typer.Option("--text")] = False
+    columns: Annotated[str | None, typer.Option(metavar="NAMES")] = None
+    delimiter: Annotated[str | None, typer.Option(metavar="CHARACTER")] = None
     conllu: Annotated[bool, typer.Option("--conllu")] = False
     graphs: Annotated[Notation | None, typer.Option("--graphs")] = None
     scheme: Annotated[Scheme, typer.Option()] = Scheme.AUTO
@@ -157,8 +163,8 @@ def parse(
     """Turn captions into the tuples of their scene graphs.
 
     Input:
-        source: One caption per line, or JSON Lines with text or caption; - reads standard input; or a caption itself,
-            of several words.
+        source: One caption per line, or a file of any shape that spicegraph inputs knows; - reads standard input; or a
+            caption itself, of several words.
         language: What captions are in, by code: fr, es, de ... Default: what --pipeline reads; for --conllu: en.
 
     Output:
@@ -173,12 +179,17 @@ def parse(
     elif held.conllu:
         captions = _of_parses(source, parser, held.scheme, language)
     else:
-        texts = _texts(source, is_one_text=held.text)
+        ids, texts = _texts(source, held)
         name = parser_of(parser.graph_style, parser.pipeline)
         if trace:
             _write(_traced(name, texts))
             return
         captions = parse_captions(texts, name, language=language)
+        if ids and form is ParseFormat.JSONL:
+            _write(
+                _encoded({"id": image, **export.caption_dict(each)} for image, each in zip(ids, captions, strict=True))
+            )
+            return
     _write(PARSE_FORMATS[form](captions))
 
 
@@ -209,16 +220,17 @@ def _of_parses(source: str, parser: ParserOptions, scheme: Scheme, language: str
     return map(extract, read_conllu(rows, source=source, language=spoken))
 
 
-def _texts(source: str, *, is_one_text: bool) -> Sequence[str]:
-    """Return the captions of a file, or the argument itself: a caption if it has several words and is no file."""
+def _texts(source: str, held: SourceOptions) -> tuple[Sequence[object], Sequence[str]]:
+    """Return ids, if there are some, and the captions of a file, or an argument of several words as a caption."""
     is_file = os.path.exists(source)  # noqa: PTH110 (pathlib raises for long captions)
     if source.isalpha() and not is_file:
         raise InputError(f"{source}: there is no such file; a caption of one word: echo {source} | spicegraph parse")
     is_caption = len(source.split()) > 1 and not is_file
-    texts = [source] if is_caption else read_captions(source, is_one_text=is_one_text)
-    if looks_like_one_text(texts):
+    columns = parse_columns(held.columns, delimiter=held.delimiter)
+    ids, texts = ([], [source]) if is_caption else read_captions(source, is_one_text=held.text, columns=columns)
+    if not ids and looks_like_one_text(texts):
         say("hint: these lines look like one text, but each is parsed as a caption; --text reads them as one")
-    return texts
+    return ids, texts
 
 
 def pipelines(name: Annotated[str, typer.Argument(metavar="[NAME]")] = DEFAULT_PIPELINE) -> None:

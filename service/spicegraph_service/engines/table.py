@@ -9,7 +9,7 @@ from dataclasses import replace
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.errors import InputError, counted
+from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.facts import FactCache, FactSource
 from spicegraph_scorer.metrics import needs_of
 from spicegraph_scorer.readers import Dataset, read_items
@@ -80,22 +80,12 @@ def _read(task: Task) -> Dataset:
         made = (replace(item, candidate=task.rewrite.make(item.candidate)) for item in dataset.items)
         dataset = replace(dataset, items=check_items(made, empty="zero", control_tokens=task.control_tokens))
     if task.say is not None:
-        for line in _said_of(dataset):
+        for line in dataset.described():
             task.say(line)
     looks = is_graph if task.graphs else None
     for note in notes_on(dataset.source, dataset.items, is_graph=looks, language=task.data.language):
         warnings.warn(note, stacklevel=3)
     return dataset
-
-
-def _said_of(dataset: Dataset) -> Iterator[str]:
-    """Yield what was read, and its notes."""
-    items = counted(len(dataset.items), "item")
-    images = f" of {counted(len(set(dataset.images)), 'image')}" if dataset.images else ""
-    references = f"; references: {dataset.references}" if dataset.references else ""
-    left_out = f"; {counted(dataset.left_out, 'image')} without a result left out" if dataset.left_out else ""
-    yield f"{dataset.source}: {dataset.format}, {items}{images}{references}{left_out}"
-    yield from dataset.notes
 
 
 @contextmanager

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spicegraph_service.rpc.auth import Authenticator
     from spicegraph_service.rpc.interceptor import CallInterceptor
     from spicegraph_service.rpc.limits import Limits
-    from spicegraph_service.rpc.routes import Dialect, Pages
+    from spicegraph_service.rpc.routes import Pages
     from spicegraph_service.rpc.scheduler import Scheduler
     from spicegraph_service.rpc.service import HealthMonitor, Service
     from spicegraph_service.rpc.telemetry import Telemetry
@@ -46,7 +46,6 @@ class Host:
     probes: StoreThread  # the same, for probes, which do not wait for uploads
     telemetry: Telemetry
     pages: list[Pages] = field(default_factory=list)  # routes of pages, which make their calls by the gateway
-    dialects: list[Dialect] = field(default_factory=list)  # methods in the words of other programs
 
 
 class Door(Protocol):
@@ -72,7 +71,6 @@ class DoorParts:
     limits: Limits
     health: HealthMonitor
     pages: Sequence[Pages]
-    dialects: Sequence[Dialect]
     tls: ssl.SSLContext | None
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from email.message import Message as Header
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 import grpc
@@ -110,21 +110,6 @@ class Gateway(Protocol):
 
 Pages: TypeAlias = Callable[[Gateway], Iterable[Any]]
 """Makes the routes of pages, as aiohttp defines them; pages make their calls by the gateway."""
-
-
-class Dialect(NamedTuple):
-    """A method in the words of programs that know nothing of the contract: JSON that is posted to ``/compat/NAME``."""
-
-    name: str
-    method: str  # ``/SERVICE/METHOD``, with one message each way
-    read: Callable[[bytes, Mapping[str, str]], Message]  # of body and query; a ``ValueError`` says what is wrong
-    write: Callable[[Any], Any]  # makes JSON values
-    home: Mapping[str, str] = {}  # what its programs look for in the JSON of ``GET /``
-
-    @property
-    def path(self) -> str:
-        """Where it is posted to."""
-        return f"/compat/{self.name}"
 
 
 def is_own_form(headers: Mapping[str, str], host: str) -> bool:

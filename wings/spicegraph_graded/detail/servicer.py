@@ -12,7 +12,6 @@ from spicegraph_api.detail.v1.detail_pb2_grpc import DifferenceServiceServicer, 
 from spicegraph_api.detail.v1.methods import METHODS
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.scene_graph_pb2 import TextSpan
-from spicegraph_graded.detail.dialects import JUDGE
 from spicegraph_graded.detail.differences import Differences
 from spicegraph_service import kit
 
@@ -24,7 +23,6 @@ _METRICS: Final = ("detail",)  # it needs parses of captions as they are given
 def open_service(_options: kit.NoOptions, host: kit.Host) -> kit.TokenService:
     """Open the service; its calls need the store for tokens alone, and for the reference sets that they name."""
     add = partial(add_DifferenceServiceServicer_to_server, DifferenceServicer(host))
-    host.dialects.append(JUDGE)
     needs = host.probes if host.authenticator.required else None
     return kit.TokenService(_SERVICE, METHODS[_SERVICE.full_name], add, host.authenticator, needs)
 

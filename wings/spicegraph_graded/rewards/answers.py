@@ -9,6 +9,17 @@ _THOUGHT: Final = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)\s*>", r
 _ANSWER: Final = re.compile(r"<(/?)(answer|caption)\s*>", re.IGNORECASE)
 _BOXED: Final = re.compile(r"\\boxed\s*\{")
 _TEXT: Final = re.compile(r"\s*\\(?:text|textbf|mathrm)\s*\{(.*)\}\s*", re.DOTALL)
+_SPECIAL: Final = re.compile(r"<\|[^<>|]{1,40}\|>|</?(?:s|pad|unk|bos|eos|start_of_turn|end_of_turn)>")
+
+
+def strip_special_tokens(text: str) -> str:
+    """Return a text without the special tokens of common tokenizers, which trainers may leave in it.
+
+    Example:
+        >>> strip_special_tokens("A dog runs.<|im_end|>")
+        'A dog runs.'
+    """
+    return _SPECIAL.sub("", text).strip() if "<" in text else text
 
 
 def answer_of(completion: str) -> str:

@@ -12,6 +12,7 @@ from itertools import chain
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 
+from spicegraph_graded.rewards.answers import strip_special_tokens
 from spicegraph_graded.rewards.reward import Reward, RewardStatistic, make_reward
 from spicegraph_parser.errors import InputError, counted, expect, expect_list, expect_texts, kind_of
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
@@ -114,7 +115,7 @@ class RewardModel:
 
         Args:
             images: the image of each.
-            captions: the candidates; an empty one scores 0 in every metric.
+            captions: the candidates, whose special tokens are stripped; an empty one scores 0 in every metric.
             drafts: what each revises, for terms of drafts.
 
         Raises:
@@ -165,7 +166,8 @@ class RewardModel:
         return reward.credit(corpus, self._statistics(reward, corpus, None))
 
     def _items(self, images: Sequence[ItemId], captions: Sequence[str]) -> Corpus:
-        captions, images = expect_texts(captions, "captions"), _images(images)
+        captions = [strip_special_tokens(text) for text in expect_texts(captions, "captions")]
+        images = _images(images)
         if len(images) != len(captions):
             raise InputError(f"{counted(len(images), 'image')} and {counted(len(captions), 'caption')} don't pair up")
         if unknown := [image for image in dict.fromkeys(images) if image not in self.references]:
@@ -177,7 +179,7 @@ class RewardModel:
         with self._facts:
             if drafts is None:
                 return reward.collect(corpus)
-            drafts = expect_texts(drafts, "drafts")
+            drafts = [strip_special_tokens(text) for text in expect_texts(drafts, "drafts")]
             if len(drafts) != len(corpus.items):
                 raise InputError(
                     f"{counted(len(corpus.items), 'caption')} and {counted(len(drafts), 'draft')} don't pair up"

@@ -9,8 +9,7 @@ from spicegraph_api.rewards.v1 import rewards_pb2 as pb
 from spicegraph_api.rewards.v1.methods import METHODS
 from spicegraph_api.rewards.v1.rewards_pb2_grpc import RewardServiceServicer, add_RewardServiceServicer_to_server
 from spicegraph_api.v1 import scores_pb2
-from spicegraph_graded.rewards.answers import answer_of
-from spicegraph_graded.rewards.dialects import DIALECTS
+from spicegraph_graded.rewards.answers import answer_of, strip_special_tokens
 from spicegraph_graded.rewards.model import Baseline, advantages_of
 from spicegraph_graded.rewards.reward import DRAFT_TERMS, parse_reward
 from spicegraph_parser.errors import InputError
@@ -32,7 +31,6 @@ _BASELINES: Final[Mapping[int, tuple[Baseline, bool]]] = {
 def open_service(_options: kit.NoOptions, host: kit.Host) -> kit.TokenService:
     """Open the service; its calls need the store for tokens alone, and for the reference sets that they name."""
     add = partial(add_RewardServiceServicer_to_server, RewardServicer(host))
-    host.dialects.extend(DIALECTS)
     needs = host.probes if host.authenticator.required else None
     return kit.TokenService(_SERVICE, METHODS[_SERVICE.full_name], add, host.authenticator, needs)
 
@@ -49,8 +47,9 @@ class RewardServicer(RewardServiceServicer):
         scheduler, references, call = self._host.scheduler, self._host.references, kit.current_call()
         scheduler.budget.check(len(request.items), caller=call.share, refusals=call.refusals)
         metrics = self._metrics(request, scheduler.info)
-        for item in request.items if request.answer_tags else ():
-            item.candidate = answer_of(item.candidate)
+        for item in request.items:
+            answer = answer_of(item.candidate) if request.answer_tags else item.candidate
+            item.candidate = strip_special_tokens(answer)
         set_id = request.reference_set if request.HasField("reference_set") else None
         kit.check_items(request.items, self._host.limits, reference_set=set_id is not None, empty="zero", seen=set())
         tenant = call.tenant
@@ -60,7 +59,8 @@ class RewardServicer(RewardServiceServicer):
             tenant = await references.check(set_id, evidence=request.credit)
             items = await references.resolve(set_id, request.items, first=0)
         if request.drafts:
-            items = [item._replace(draft=draft) for item, draft in zip(items, request.drafts, strict=True)]
+            drafts = map(strip_special_tokens, request.drafts)
+            items = [item._replace(draft=draft) for item, draft in zip(items, drafts, strict=True)]
         call.charge(kit.count_captions(items), kit.count_cost(items))
         results, corpus = await scheduler.score(
             items,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import urllib.error
 import urllib.request
 from functools import lru_cache
@@ -14,7 +13,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from spicegraph_graded.rewards.answers import answer_of
+from spicegraph_graded.rewards.answers import answer_of, strip_special_tokens
 from spicegraph_graded.rewards.model import RewardModel
 from spicegraph_parser.errors import DataError, InputError, expect, expect_list, expect_texts
 from spicegraph_scorer.core.data import MetricData
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import ItemId
 
 _PATIENCE_S: Final = 30.0
-_SPECIAL = re.compile(r"<\|[^<>|]{1,40}\|>|</?(?:s|pad|unk|bos|eos|start_of_turn|end_of_turn)>")
-"""Special tokens of common tokenizers, which OpenRLHF leaves in the text."""
+_METHOD: Final = "/spicegraph.rewards.v1.RewardService/Reward"
 
 
 def caption_of(completion: str | Sequence[Mapping[str, Any]]) -> str:
@@ -87,9 +85,9 @@ def compute_score(
         ground_truth: its references.
         extra_info: not used.
         settings: ``reward``, its terms (default ``spice-g=1``), and ``idf``, a file of document frequencies, which
-            CIDEr needs (``custom_reward_function.reward_kwargs``); or ``url``, that of a server
-            (``http://HOST:PORT/compat/verl?reward=guarded``), which is asked once, and has 30 seconds; ``answer_tags``:
-            whether the answer of a caption is rewarded, not all that it says (:func:`trl_reward`); it is by default.
+            CIDEr needs (``custom_reward_function.reward_kwargs``); or ``url``, that of a server (``http://HOST:PORT``),
+            which is asked once, and has 30 seconds; ``answer_tags``: whether the answer of a caption is rewarded, not
+            all that it says (:func:`trl_reward`); it is by default.
 
     Raises:
         InputError: the reward or the references are faulty; a server says so.
@@ -127,7 +125,9 @@ def _of_rows(
         for truth in truths
     ]
     if url:
-        return _asked(url, {"solution_str": captions, "ground_truth": references})
+        pairs = enumerate(zip(captions, references, strict=True))
+        items = [{"id": str(n), "candidate": caption, "references": texts} for n, (caption, texts) in pairs]
+        return _request_rewards(url, {"reward": reward, "items": items})
     model = _model(reward, idf)
     images = [json.dumps(texts) for texts in references]
     model.add(dict(zip(images, references, strict=True)))
@@ -148,21 +148,21 @@ def references_of(truth: str) -> tuple[str, ...]:
     return tuple(decoded) if isinstance(decoded, list) else (truth,)
 
 
-def _asked(url: str, body: Mapping[str, Any]) -> list[float]:
-    """Return what a server answers, which is asked once: an InputError where it refuses, a DataError where it can't."""
-    expect(url, str, "url", "that of a server such as 'http://localhost:8080/compat/verl?reward=guarded'")
+def _request_rewards(url: str, body: Mapping[str, Any]) -> list[float]:
+    """Return a server's rewards, asked for once; an InputError if it refuses, a DataError if it can't answer."""
+    expect(url, str, "url", "that of a server such as 'http://localhost:8080'")
     if urlsplit(url).scheme not in {"http", "https"}:
         raise InputError(f"url: {url[:100]!a} does not begin with http:// or https://")
-    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})  # noqa: S310
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(url.rstrip("/") + _METHOD, json.dumps(body).encode(), headers)  # noqa: S310
     try:
         with urllib.request.urlopen(request, timeout=_PATIENCE_S) as response:  # noqa: S310 (checked above)
-            rewards: list[float] = json.load(response)
-            return rewards
+            return [item["reward"] for item in json.load(response)["items"]]
     except urllib.error.HTTPError as error:
         with error:
             said = error.read(10_000).decode(errors="replace")
         raise (InputError if error.code == HTTPStatus.BAD_REQUEST else DataError)(f"{url}: {said}") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise DataError(f"{url}: does not answer with rewards: {error}") from error
 
 
@@ -174,7 +174,7 @@ def _model(reward: str, idf: str) -> RewardModel:
 
 def completion_of(query: str, prompt: str) -> str:
     """Return what a model said, of a prompt with its completion; an InputError where the prompt is another one."""
-    said, asked = (_SPECIAL.sub("", text).strip() for text in (query, prompt))
+    said, asked = (strip_special_tokens(text).strip() for text in (query, prompt))
     if not said.startswith(asked):
         raise InputError(f"the query {said[:50]!a} does not begin with its prompt {asked[:50]!a}")
     return said.removeprefix(asked).strip()

@@ -45,6 +45,7 @@ def dense(
     soda_order: Annotated[SodaOrder, typer.Option()] = SodaOrder.SCRIPT,
     thresholds: Annotated[list[float] | None, typer.Option("--tiou", metavar="N", min=0.0, max=1.0)] = None,
     missing: Annotated[Missing, typer.Option()] = Missing.REFUSE,
+    inverted: Annotated[Missing, typer.Option()] = Missing.REFUSE,
     most: Annotated[int, typer.Option("--proposals", metavar="N", min=1)] = 1000,
     paragraphs: Annotated[bool, typer.Option("--paragraphs/--no-paragraphs")] = True,
     options: OutputOptions,
@@ -61,6 +62,7 @@ def dense(
         thresholds: A least overlap (intersection over union). May be given several times. Default: .3, .5, .7 and .9.
         missing: Refuse results that lack a video of the references or have others, score a video without captions
             zero, as the public evaluation does, or skip it.
+        inverted: Refuse captions whose part ends before it starts, score them zero, or skip them.
         most: Score no more than the first N captions of each video.
         paragraphs: Also score all captions of a video as one text.
     """
@@ -68,7 +70,7 @@ def dense(
     names = scoring.names
     of_soda = metric_names(soda) if soda != "none" else ()
     data = scoring.data(*of_soda)
-    corpus = read_dense(results, references, missing=missing, most=most, empty=scoring.empty)
+    corpus = read_dense(results, references, missing=missing, most=most, empty=scoring.empty, inverted=inverted)
     if corpus.left_out:
         kit.say(f"{results}: {counted(corpus.left_out, 'video')} left out")
     with kit.warned_progress() as progress, parsing.facts() as facts:
