@@ -36,6 +36,7 @@ PACKAGES = (
     "spicegraph_graded",
     "spicegraph_compat",
     "spicegraph_scale",
+    "spicegraph_languages",
     "spicegraph_scenes",
     "spicegraph_web",
     "spicegraph_parser",

@@ -9,8 +9,8 @@ import nltk
 import pytest
 
 from nltk_data import write_nltk_data
+from spicegraph_languages.open_wordnet import load_open_lexicon
 from spicegraph_parser import Fact, InputError, load_lexicon
-from spicegraph_parser.spice.open_wordnet import load_open_lexicon
 from spicegraph_parser.spice.shared import load_shared
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.facts import FunctionSource
