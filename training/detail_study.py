@@ -252,10 +252,9 @@ def main() -> None:
     parser.add_argument("--changed", type=Path, nargs="+", help="files of descriptions, .txt.gz")
     parser.add_argument("--most", type=int, default=150, help="descriptions of each file")
     parser.add_argument("--pipeline", default=DEFAULT_PIPELINE)
-    parser.add_argument("--coco", action="store_true", help="detail-coco")
     options = parser.parse_args()
     facts = FactCache(load_pipeline(options.pipeline))
-    metric = (Detail.of_coco if options.coco else Detail.of)(Resources(lambda: facts))
+    metric = Detail.of(Resources(lambda: facts))
     began = time.process_time()
     if options.folder is not None:
         (report_short if options.short else report)(metric, options.folder)

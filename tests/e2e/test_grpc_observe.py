@@ -217,3 +217,18 @@ def test_a_log_line_is_one_line() -> None:
     record.fields = {"caller": "evil\n{}"}
     line = JsonFormatter().format(record)
     assert line.isprintable()
+
+
+def test_health_waits_for_a_server_that_is_starting_and_not_for_ever(
+    start_server: Callable[..., RunningServer],
+) -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{bound.getsockname()[1]}"
+    ask = [sys.executable, "-m", "spicegraph_service", "health", address]
+    done = subprocess.run([*ask, "--wait", "1", "--timeout", "0.3"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.partition(":")[0]) == (1, "UNAVAILABLE")
+    with subprocess.Popen([*ask, "--wait", "60"], stdout=subprocess.PIPE, text=True) as waiting:
+        start_server(f"--address={address}", "--workers=1", "--store=memory")
+        assert waiting.stdout is not None
+        assert waiting.stdout.read() == "SERVING\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -172,29 +171,3 @@ def test_the_hand_over_begins_with_descriptions_and_is_not_gained_by_repeating()
 def test_a_second_sentence_does_not_profit_from_the_hand_over(said: str) -> None:
     caption = "A black dog lies on a couch by the window."
     assert _detail(f"{caption} {said}", *CAPTIONS).both <= _detail(caption, *CAPTIONS).both + 0.001
-
-
-def test_objects_that_no_caption_of_coco_names_cost_more_in_detail_coco() -> None:
-    """A couch that a reference calls a sofa costs nothing, a pizza lowers all claims by the share of unnamed objects."""
-    metric = replace(_metric(), coco=True)
-    plain, named, unnamed = (
-        of.collect(Corpus((Item(1, text, CAPTIONS),)))[0]
-        for of, text in ((_metric(), CAPTIONS[0]), (metric, CAPTIONS[0]), (metric, "A dog lies on a couch by a pizza."))
-    )
-    assert (named.correctness, named.both) == (plain.correctness, plain.both)
-    assert unnamed.evidence is not None
-    pizza = next(claim for claim in unnamed.evidence.candidate if claim.words == ("pizza",))
-    without = _detail("A dog lies on a couch by a pizza.", *CAPTIONS)
-    assert without.evidence is not None
-    other = next(claim for claim in without.evidence.candidate if claim.words == ("pizza",))
-    assert pizza.weight == 3 * other.weight
-    assert pizza.probability > other.probability
-    couch, other_couch = (
-        next(claim for claim in each.evidence.candidate if claim.words[0].startswith("couch") and len(claim.words) == 1)
-        for each in (unnamed, without)
-    )
-    assert couch.value == pytest.approx(2 / 3 * other_couch.value)
-    assert (metric.name, metric.signature()["objects"]) == ("detail-coco", "CHAIR, 80 COCO classes")
-    assert next(score.name for score in metric.total([unnamed])) == "Detail-COCO"
-    ((working,),) = metric.workings(Corpus(()), [unnamed])
-    assert working.score == "Detail-COCO"

@@ -19,16 +19,15 @@ from spacy import displacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
-from spicegraph_parser import SceneGraph, load_pipeline, parse_captions
+from spicegraph_parser import SceneGraph, component, load_pipeline, parse_captions
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_parser.fronts import component
 from spicegraph_parser.fronts.documents import doc_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spicegraph_parser.fronts.component import SpanGraph
+    from spicegraph_parser.component import SpanGraph
 
 pytestmark = pytest.mark.model
 

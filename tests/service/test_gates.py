@@ -56,6 +56,11 @@ def test_scores_categories_and_rates_have_difference_interval_and_p() -> None:
         assert result.p == pytest.approx(1 / 201)
 
 
+def test_a_sure_condition_passes_where_the_difference_may_be_chance() -> None:
+    assert [r.passed for r in results("Color.f < 0", "sure Color.f < 0", wrong=1)] == [False, True]
+    assert [r.passed for r in results("sure Color.f < 0", "sure Color.f < -0.5", wrong=10)] == [False, True]
+
+
 def test_what_is_undefined_does_not_pass() -> None:
     (result,) = results("Size.f < -0.5")
     assert (result.passed, result.difference) == (False, None)

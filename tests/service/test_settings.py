@@ -39,7 +39,9 @@ def test_a_file_gives_options_and_what_is_typed_wins(folder: Path, capsys: Captu
     (folder / name).write_text(content)
     for arguments, expected in (((), "ROUGE_L"), (("--metrics", "bleu"), "Bleu_1")):
         assert main(["score", "a.jsonl", "--format", "json", *arguments]) == 0
-        assert expected in json.loads(capsys.readouterr().out)["corpus"]
+        written = capsys.readouterr()
+        assert expected in json.loads(written.out)["corpus"]
+        assert f"settings: {folder / name}" in written.err
     assert main(["config", "score"]) == 0
     shown = capsys.readouterr().out
     assert str(folder / name) in shown
@@ -79,6 +81,12 @@ def test_commands_that_settings_do_not_concern_are_not_loaded(folder: Path) -> N
     loaded = {name.rpartition(".")[2] for name in done.stderr.split()}
     assert {"score", "learn"} <= loaded
     assert not {"bounds", "agree", "serve", "challenge", "config"} & loaded
+
+
+def test_quiet_commands_do_not_name_the_file(folder: Path, capsys: Captured) -> None:
+    (folder / "spicegraph.toml").write_text('metrics = "rouge"\n')
+    assert main(["score", "a.jsonl", "--quiet"]) == 0
+    assert not capsys.readouterr().err
 
 
 def test_quiet_commands_write_no_notes(folder: Path, capsys: Captured) -> None:

@@ -61,7 +61,7 @@ class MetricEntry:
 _SHOWN_FIRST = (
     *("spice", "spice-exact", "spice-g", "bleu", "bleu-sentence", "meteor", "rouge"),
     *("cider", "cider-plain", "cider-r", "spider", "spider-fl", "fluency", "chair", "capture"),
-    *("detail", "detail-coco"),
+    "detail",
 )  # The order of metrics in tables and messages; others follow by name.
 
 
@@ -89,7 +89,7 @@ CIDEr, and ``cider-r`` the one that stands any length.
 BY_NAME_ONLY: Final = frozenset(
     (
         *("spice-exact", "bleu-sentence", "bleu-2-only", "bleu-3-only", "bleu-4-only", "rouge-s"),
-        *("cider-plain", "cider-r", "detail", "detail-coco"),
+        *("cider-plain", "cider-r", "detail"),
     )
 )
 

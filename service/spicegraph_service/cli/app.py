@@ -303,6 +303,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             app = command_line(command)
             settings = find_settings(Path.cwd())
             defaults = None if settings is None else defaults_of(settings, command_line, commands(), (command,))
+            if settings is not None and defaults and defaults.get(command) and "--quiet" not in given:
+                terminal.say(f"settings: {settings[0]}")  # a file further up changes scores, too
             app(given, prog_name="spicegraph", default_map=defaults)
     except SpicegraphError as error:
         terminal.say_error(str(error))

@@ -68,6 +68,7 @@ class DifferenceOptions:
     Output:
         fail_if: Exit with 1 where B minus A fulfils one of these conditions: "SPICE < -0.005, Color.f < -0.02,
             object_invented.rate > +0.01": scores, categories (.f, .pr, .re) and rates of kinds of errors.
+            "sure Color.f < 0" counts only a significant difference.
         changes: Show instead which tuples B adds and removes, image by image, and which of them the references support;
             with --metrics spice or spice-exact.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
 from typing import Annotated
@@ -14,6 +15,8 @@ from grpc_health.v1 import health_pb2
 from spicegraph_parser.errors import InputError
 from spicegraph_service.output.terminal import printable, write_stdout
 
+_SERVING = "SERVING"
+_PAUSE_S = 0.2
 _ANY = ("0.0.0.0:", "[::]:")  # where a server listens; to ask there means to ask this machine
 
 
@@ -57,6 +60,7 @@ def health(
     service: Annotated[str, typer.Option(metavar="NAME")] = "",
     tls: TlsFiles,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", min=0.1)] = 3.0,
+    wait: Annotated[float, typer.Option(metavar="SECONDS", min=0.0)] = 0.0,
 ) -> None:
     """Print SERVING and end with 0, or print what is wrong and end with 1. It does not need a token.
 
@@ -65,21 +69,31 @@ def health(
         address: The server, as serve has it.
         service: A service, such as spicegraph.v1.EvaluationService; default: the server itself.
         timeout: Seconds to wait for an answer.
+        wait: Ask again for so many seconds until the server serves, such as one that has just been started.
     """
     address = address or place
     for prefix in _ANY:
         address = address.replace(prefix, "localhost:") if address.startswith(prefix) else address
+    deadline = time.monotonic() + wait
     with tls.channel(address) as channel:
-        check = channel.unary_unary(
-            "/grpc.health.v1.Health/Check",
-            health_pb2.HealthCheckRequest.SerializeToString,
-            health_pb2.HealthCheckResponse.FromString,
-        )
-        try:
-            status = check(health_pb2.HealthCheckRequest(service=service), timeout=timeout).status
-        except grpc.RpcError as error:
-            write_stdout(f"{error.code().name}: {printable(error.details() or '')}\n")
-            sys.exit(1)
-    write_stdout(f"{health_pb2.HealthCheckResponse.ServingStatus.Name(status)}\n")
-    if status != health_pb2.HealthCheckResponse.SERVING:
+        answer = _ask(channel, service, timeout)
+        while answer != _SERVING and time.monotonic() < deadline:
+            time.sleep(_PAUSE_S)
+            answer = _ask(channel, service, timeout)
+    write_stdout(f"{answer}\n")
+    if answer != _SERVING:
         sys.exit(1)
+
+
+def _ask(channel: grpc.Channel, service: str, timeout_s: float) -> str:
+    """Return the status of a service by its name, or the error of the call in one line."""
+    check = channel.unary_unary(
+        "/grpc.health.v1.Health/Check",
+        health_pb2.HealthCheckRequest.SerializeToString,
+        health_pb2.HealthCheckResponse.FromString,
+    )
+    try:
+        status = check(health_pb2.HealthCheckRequest(service=service), timeout=timeout_s).status
+    except grpc.RpcError as error:
+        return f"{error.code().name}: {printable(error.details() or '')}"
+    return health_pb2.HealthCheckResponse.ServingStatus.Name(status)

@@ -11,7 +11,7 @@ import numpy as np
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.metric import Metric, ReadyScores, Score
-from spicegraph_scorer.core.significance import Comparison, Resampling, compare
+from spicegraph_scorer.core.significance import Comparison, Resampling, compare, corrected
 from spicegraph_scorer.errors import KINDS, chance_counts, explain
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_service.report.data import GateResult
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_GATES: Final = 50
 _CONDITION = re.compile(
-    r"\s*(?P<name>[^<>.]+?)(?:\.(?P<part>f|pr|re|rate))?\s*(?P<sign>[<>])\s*(?P<limit>[-+]?[\d.]+)\s*"
+    r"\s*(?P<sure>sure\s+)?(?P<name>[^<>.]+?)(?:\.(?P<part>f|pr|re|rate))?\s*(?P<sign>[<>])\s*(?P<limit>[-+]?[\d.]+)\s*"
 )
 
 
@@ -38,6 +38,7 @@ class Gate(NamedTuple):
     part: str  # "f", "pr" or "re" of a category, "rate" of a kind; "": a score
     sign: str
     limit: float
+    needs_significance: bool = False  # ``sure NAME < LIMIT``: a difference that may be chance does not count
 
 
 def parse_gates(texts: Sequence[str], systems: int = 2) -> tuple[Gate, ...]:
@@ -49,10 +50,12 @@ def parse_gates(texts: Sequence[str], systems: int = 2) -> tuple[Gate, ...]:
         found = _CONDITION.fullmatch(text)
         try:
             parts = found.groupdict("") if found else {}
-            gates.append(Gate(text.strip(), parts["name"], parts["part"], parts["sign"], float(parts["limit"])))
+            limit = float(parts["limit"])
+            gates.append(Gate(text.strip(), parts["name"], parts["part"], parts["sign"], limit, bool(parts["sure"])))
         except (KeyError, ValueError):
             faults.append(
-                f"condition {text.strip()!a}: expected NAME < NUMBER, such as SPICE < -0.005 or Color.f < -0.02"
+                f"condition {text.strip()!a}: expected NAME < NUMBER, such as SPICE < -0.005, Color.f < -0.02 "
+                "or sure Color.f < 0"
             )
     if len(texts) > MOST_GATES:
         faults.append(f"{len(texts)} conditions: at most {MOST_GATES}")
@@ -90,12 +93,15 @@ def gate_results(
             return _of_rate(gate.name, errors, draws)
         return _of_category(gate, statistics, draws) if gate.part else scores[gate.name]
 
-    return tuple(_result(gate, test_of(gate)) for gate in gates)
+    return tuple(map(_result, gates, corrected(map(test_of, gates))))
 
 
 def _result(gate: Gate, test: Comparison) -> GateResult:
     difference = test.difference
-    broken = difference is None or (difference < gate.limit if gate.sign == "<" else difference > gate.limit)
+    broken = difference is None or (
+        (difference < gate.limit if gate.sign == "<" else difference > gate.limit)
+        and (test.is_sure or not gate.needs_significance)
+    )
     ps = [p for p in (test.p_bootstrap, test.p_randomization) if p is not None]
     return GateResult(gate.text, not broken, difference, test.low, test.high, max(ps, default=None))
 

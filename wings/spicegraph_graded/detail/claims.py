@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from spicegraph_graded.chair import mentions
 from spicegraph_graded.spice_g.facts import NO, content_words, values_of
 from spicegraph_graded.spice_g.texts import Meaning, cosines
 from spicegraph_graded.spice_g.verdicts import PLACES_AND_PARTS, SUPPORTED, judge
@@ -45,8 +44,6 @@ MEANING_SHARE: Final = 0.8  # what the meaning of the text around a claim counts
 WHOLE_SHARE: Final = 0.7  # what the meaning of the whole candidate counts in the value of a reference's claim
 SUPPORT_EXPONENT: Final = 0.3  # how much the support of a claim as a whole counts beside its words
 UNKNOWN_VALUE: Final = math.e  # how many times the odds are that a colour or count is wrong that no reference has
-ABSENT: Final = 3.0
-"""Where no caption has an object of COCO: how many times the odds are that it is wrong, and its claims' weight."""
 
 _SAID: Final = 0.55  # support from which a claim of the references counts as said
 _AROUND: Final = 10  # words on either side of a claim that are read for its meaning
@@ -121,7 +118,7 @@ class Claims:
         }
 
 
-def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning, *, coco: bool = False) -> Claims:
+def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
     """Return the claims of both sides of a comparison.
 
     A candidate's claim is right as far as the word that is most likely wrong by its verdict, times a power of the
@@ -130,9 +127,6 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning, *, coco: b
     whole, and with the nearest of their sentences. A claim of the references is said as far as one of the candidate's
     supports it; the rest is the mean cosine of the references' sentences with the whole candidate. Claims with words of
     nothing that can be seen ("achievement", "suggest") are unchecked. Sentences that are said again count once.
-    With ``coco``, references are captions of COCO's annotators, who name most of what is there: where they name none of
-    the class of an object, its word is likelier wrong and its claims weigh more, and all claims of the candidate hold
-    as far as its objects of CHAIR's classes are named.
     """
     text = match.texts.candidate
     # in an order of their own, so that neither the order of references nor their splitting matters
@@ -141,32 +135,17 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning, *, coco: b
     )
     verdicts = judge(match, text, vectors)
     likeness = _Likeness(meaning, text, references, [each.spans[0][0] for each in verdicts.words if each.spans])
-    named, absent = _named(text, references, verdicts.words) if coco else (1.0, frozenset[str]())
-    said = tuple(_said(match, verdicts, likeness, vectors, absent=absent, share_of_all=match.texts.order * named))
+    said = tuple(_said(match, verdicts, likeness, vectors))
     return Claims(said, tuple(_told(match, likeness, vectors)))
 
 
-def _named(text: str, references: Sequence[str], words: Sequence[WordVerdict]) -> tuple[float, frozenset[str]]:
-    """Return the share of a text's objects of CHAIR's classes that a reference names, and the words of the others."""
-    mentioned = mentions(text)
-    there = {mention.object for reference in references for mention in mentions(reference)}
-    unnamed = [mention.span for mention in mentioned if mention.object not in there]
-
-    def is_unnamed(span: Span) -> bool:
-        return any(first <= span[0] and span[1] <= last for first, last in unnamed)
-
-    absent = frozenset(word.word for word in words if any(map(is_unnamed, word.spans)))
-    return 1.0 - len(unnamed) / len(mentioned) if mentioned else 1.0, absent
-
-
-def _doubts(words: Sequence[WordVerdict], absent: frozenset[str]) -> dict[str, float]:
+def _doubts(words: Sequence[WordVerdict]) -> dict[str, float]:
     """Return how likely each word is wrong: likelier than its verdict says where no reference can support it."""
     doubts = {}
     for word in words:
         probability = min(max(word.probability, _LEAST), 1 - _LEAST)
         is_unknown = word.support < _SAID and bool(values_of((word.word,)))
         odds = probability / (1 - probability) * (UNKNOWN_VALUE if is_unknown else 1.0)
-        odds *= ABSENT if word.word in absent else 1
         doubts[word.word] = odds / (1 + odds)
     return doubts
 
@@ -177,17 +156,9 @@ def _side(side: Side) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:
         yield scene_tuple.strings, frozenset({fact.rule for _, fact in scene_tuple.evidence})
 
 
-def _said(
-    match: GradedMatch,
-    verdicts: Verdicts,
-    likeness: _Likeness,
-    vectors: Vectors,
-    *,
-    absent: frozenset[str],
-    share_of_all: float,
-) -> Iterator[Claim]:
+def _said(match: GradedMatch, verdicts: Verdicts, likeness: _Likeness, vectors: Vectors) -> Iterator[Claim]:
     """Yield the claims of the candidate."""
-    words, doubts = {verdict.word: verdict for verdict in verdicts.words}, _doubts(verdicts.words, absent)
+    words, doubts = {verdict.word: verdict for verdict in verdicts.words}, _doubts(verdicts.words)
     reference_tuples, side = [strings for strings, _ in _side(match.reference)], match.candidate
     columns = (each.tolist() for each in (side.weights, side.support, side.partner, side.contradicted))
     rows = enumerate(zip(verdicts.tuples, _side(side), *columns, strict=True))
@@ -198,9 +169,8 @@ def _said(
         doubt, worst, instead = _worst(said, doubts)
         right = 0.0 if contradicted else right * (1 - doubt)
         share, alike = likeness.around(spans)
-        names = [word.word for word in said]
-        checked = is_checkable(names, vectors)
-        status, counted = (verdict.verdict, _weight(weight, names, absent)) if checked else (UNCHECKED, 0.0)
+        checked = is_checkable([word.word for word in said], vectors)
+        status, counted = (verdict.verdict, weight) if checked else (UNCHECKED, 0.0)
         yield Claim(
             verdict.words,
             spans,
@@ -208,7 +178,7 @@ def _said(
             status,
             1 - right,
             counted,
-            0.0 if contradicted else share_of_all * (right + share * (alike - right)),
+            0.0 if contradicted else match.texts.order * (right + share * (alike - right)),
             number,
             reference_tuples[partner] if partner >= 0 else None,
             worst,
@@ -227,10 +197,6 @@ def _worst(said: Iterable[WordVerdict], doubts: Mapping[str, float]) -> tuple[fl
     """Return the greatest doubt of words that are not vague, the word, and what the references say instead."""
     of_words = ((doubts[word.word], word.word, word.instead) for word in said if word.word not in VAGUE)
     return max(of_words, key=itemgetter(0), default=(0.0, None, None))
-
-
-def _weight(weight: float, names: Iterable[str], absent: frozenset[str]) -> float:
-    return weight * (1.0 if absent.isdisjoint(names) else ABSENT)
 
 
 def _told(match: GradedMatch, likeness: _Likeness, vectors: Vectors) -> Iterator[Claim]:

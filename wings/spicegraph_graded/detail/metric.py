@@ -86,7 +86,6 @@ class Detail(Metric[DetailStatistic]):
     graded: SpiceG
     evidence: bool = True
     differences: bool = False
-    coco: bool = False
 
     @classmethod
     def of(cls, given: Resources) -> Detail:
@@ -94,29 +93,18 @@ class Detail(Metric[DetailStatistic]):
         graded = replace(SpiceG.of(given), categories={}, evidence=True, references=None)
         return cls(graded, evidence=given.evidence)
 
-    @classmethod
-    def of_coco(cls, given: Resources) -> Detail:
-        """Return the metric ``detail-coco``: for images whose references are COCO's five captions, not for video."""
-        return replace(cls.of(given), coco=True)
-
     @property
     def name(self) -> str:
-        """``detail`` or ``detail-coco``."""
-        return self.score.lower()
-
-    @property
-    def score(self) -> str:
-        """``Detail`` or ``Detail-COCO``, with which the names of its parts begin."""
-        return f"{NAME}-COCO" if self.coco else NAME
+        """``detail``."""
+        return NAME.lower()
 
     def signature(self) -> Mapping[str, str]:
         """Return formula, pipeline, lexicon, vectors and table of meanings."""
         graded = self.graded.signature()
         kept = {name: graded[name] for name in ("pipeline", "lexicon", "vectors", "meaning") if name in graded}
         shares = f"{MEANING_SHARE:g} {WHOLE_SHARE:g}"
-        objects = {"objects": "CHAIR, 80 COCO classes"} if self.coco else {}
         fixed = {"meaning shares": shares, "support": f"{SUPPORT_EXPONENT:g}"}
-        return {"metric": self.name, "formula": "5", **kept, **fixed, **objects}
+        return {"metric": self.name, "formula": "5", **kept, **fixed}
 
     def make_ready(self) -> None:
         """Build the vectors' table for words that they lack."""
@@ -132,7 +120,7 @@ class Detail(Metric[DetailStatistic]):
     def _statistic(self, graded: GradedStatistic) -> DetailStatistic:
         if graded.match is None:
             raise ValueError("SPICE-G kept no match")
-        claims = claims_of(graded.match, self.graded.vectors, self.graded.meaning or load_meaning(), coco=self.coco)
+        claims = claims_of(graded.match, self.graded.vectors, self.graded.meaning or load_meaning())
         correctness, coverage, texts = claims.correctness, claims.coverage, graded.match.texts
         total = correctness + coverage
         both = 2 * correctness * coverage / total if total else 0.0
@@ -145,11 +133,11 @@ class Detail(Metric[DetailStatistic]):
         return DetailStatistic(correctness, coverage, both, evidence)
 
     def total(self, statistics: Sequence[DetailStatistic]) -> tuple[Score, ...]:
-        """Return ``Detail``, ``Detail_Correctness`` and ``Detail_Coverage``, of ``detail-coco`` ``Detail-COCO`` ..."""
+        """Return ``Detail``, ``Detail_Correctness`` and ``Detail_Coverage``."""
         return (
-            Score.mean(self.score, [statistic.both for statistic in statistics]),
-            Score.mean(f"{self.score}_Correctness", [statistic.correctness for statistic in statistics]),
-            Score.mean(f"{self.score}_Coverage", [statistic.coverage for statistic in statistics]),
+            Score.mean(NAME, [statistic.both for statistic in statistics]),
+            Score.mean(f"{NAME}_Correctness", [statistic.correctness for statistic in statistics]),
+            Score.mean(f"{NAME}_Coverage", [statistic.coverage for statistic in statistics]),
         )
 
     def compact(self, statistic: DetailStatistic) -> DetailStatistic:
@@ -158,8 +146,8 @@ class Detail(Metric[DetailStatistic]):
 
     def working(self, statistic: DetailStatistic) -> tuple[Working, ...]:
         """Return how much holds, how much is said, and what both come to."""
-        text = f"correctness {{}} of the description, coverage {{}} of the references: {self.score} {{}}"
-        return (Working(self.score, text, (statistic.correctness, statistic.coverage, statistic.both)),)
+        text = f"correctness {{}} of the description, coverage {{}} of the references: {NAME} {{}}"
+        return (Working(NAME, text, (statistic.correctness, statistic.coverage, statistic.both)),)
 
     def explain(self, statistic: DetailStatistic, *, changes: int = 3) -> Claims | Differences | None:
         """Return the claims of both sides, or the differences."""

@@ -1,8 +1,8 @@
 """The spaCy component ``scene_graph``: the scene graph of a document, and of each span in it, as ``._.scene_graph``.
 
-It is the front end of :mod:`.spacy` behind a pipeline that has parsed: facts are kept in the document's user data as
-plain lists, so that they go through ``DocBin``, processes and pickle. A parsed document that no component has seen, or
-whose words were joined since, is read when it is asked.
+It reads what a pipeline before it has parsed. Facts are kept in the document's user data as plain lists, so that they
+go through ``DocBin``, processes and pickle. A parsed document that no component has seen, or whose words were
+joined since, is read when it is asked.
 """
 
 from __future__ import annotations
