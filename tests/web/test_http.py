@@ -268,7 +268,9 @@ def test_an_error_names_item_field_and_reason(ask: Callable[..., Reply]) -> None
     assert debug["google.rpc.BadRequest"]["fieldViolations"][0]["field"] == "items[1].references"
     wrong = ask(f"{EVALUATION}Score", {"items": [{**DOG, "id": 2}, {**DOG, "references": "dog"}]})
     assert (wrong.status, wrong.json["code"]) == (400, "invalid_argument")
-    assert wrong.json["message"] == ("items[1].references: repeated field references must be in [] which is dog")
+    assert wrong.json["message"] == (
+        "items[1].references: is not a message of this method: repeated field references must be in [] which is dog"
+    )
     nothing = ask(f"{EVALUATION}Score", {"items": [{**DOG, "candidate": None}]})
     assert nothing.json["message"] == "candidate: is null"
     assert ask(f"{EVALUATION}Score", {"items": [{**DOG, "id": 2}]}).json["items"][0]["id"] == "2"
