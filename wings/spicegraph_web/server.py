@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import grpc
 from aiohttp import web
@@ -123,7 +123,11 @@ class _Runner(web.AppRunner):
 
 
 class _Server(web.Server):
-    """Keeps the number of connections within bounds."""
+    """Keeps the number of connections within bounds: all together, and those of one address."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._hosts: dict[web.RequestHandler, str] = {}
 
     def __call__(self) -> web.RequestHandler:
         """Return what answers a new connection."""
@@ -132,8 +136,17 @@ class _Server(web.Server):
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         """Take a connection, or end it."""
         super().connection_made(handler, transport)
-        if len(self._connections) > MOST_CONNECTIONS:
+        peer = transport.get_extra_info("peername")
+        host = peer[0] if isinstance(peer, tuple) else ""  # a socket's file has no other addresses
+        self._hosts[handler] = host
+        of_host = sum(other == host for other in self._hosts.values()) if host else 0
+        if len(self._connections) > MOST_CONNECTIONS or of_host > MOST_CONNECTIONS // 2:
             transport.abort()
+
+    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
+        """Forget a connection."""
+        super().connection_lost(handler, exc)
+        self._hosts.pop(handler, None)
 
 
 class _Connection(web.RequestHandler):
