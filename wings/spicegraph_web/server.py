@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 import time
@@ -22,8 +23,6 @@ from spicegraph_web.openapi import openapi
 from spicegraph_web.report_page import RENDER, ReportPage
 
 if TYPE_CHECKING:
-    import asyncio
-
     from aiohttp.typedefs import Middleware
 
     from spicegraph_service.kit import DoorParts
@@ -53,6 +52,7 @@ class WebServer:
         self._health = parts.health
         self._tls = parts.tls
         self._reuse_port = config.reuse_port
+        self._grace_s = config.grace
         gateway = InnerGateway(parts.services, parts.interceptor)
         app = web.Application(middlewares=[_of_hosts(config.allowed_hosts), _across(config.origins), _safe])
         app.on_response_prepare.append(_add_headers)
@@ -90,7 +90,12 @@ class WebServer:
 
     async def stop(self) -> None:
         """Accept no more connections, let the calls under way finish for a while, and end the others."""
-        await self._runner.cleanup()
+        ending = asyncio.create_task(self._runner.cleanup())
+        # aiohttp waits as long again for the calls that it has cancelled.
+        await asyncio.wait({ending}, timeout=self._grace_s)
+        if not ending.done():
+            await self.hurry()
+        await ending
 
     async def hurry(self) -> None:
         """End the calls that :meth:`stop` waits for."""
