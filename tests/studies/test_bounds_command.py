@@ -124,7 +124,7 @@ def test_page_is_whole_and_escapes_what_users_write(
     run: Callable[..., tuple[int, str, str]], jar: Path, tmp_path: Path
 ) -> None:
     target = tmp_path / "page.html"
-    status, out, err = run(f"<i>mine={jar}", *FAST, "-o", str(target))
+    status, out, _ = run(f"<i>mine={jar}", *FAST, "-o", str(target))
     assert (status, out) == (0, "")
     page = target.read_text()
     assert "<i>mine" not in page
