@@ -50,7 +50,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "service/spicegraph_service/cli/",
         "tests/e2e/test_docs.py",
     ),
-    "ray": ("wings/spicegraph_scale/", "wings/spicegraph_ray/", "requirements/"),
+    "ray": ("wings/spicegraph_scale/", "tests/scale/", "requirements/"),
 }
 """Parts of the full run (``pytest --full PART``), by the beginnings of the paths that concern each."""
 

@@ -24,8 +24,6 @@ COMMANDS: Final = (
     Command("serve", f"{_CLI}.serve:serve", "Serve parses and scores over gRPC.", "Server"),
     Command("health", f"{_CLI}.health:health", "Ask a server whether it serves.", "Server"),
     Command("token", f"{_CLI}.stores:token", "Make, list and revoke tokens for a server.", "Server"),
-    Command("backup", f"{_CLI}.stores:backup", "Back up a server's state while it runs.", "Server"),
-    Command("restore", f"{_CLI}.stores:restore", "Put a backup back before a server starts.", "Server"),
 )
 
 EVALUATION: Final = ServiceEntry("spicegraph_service.rpc.host:open_evaluation")

@@ -14,7 +14,12 @@ from spicegraph_service.cli.options import (
     system_name as system_name,
     system_names as system_names,
 )
-from spicegraph_service.config import host_and_port as host_and_port, is_local as is_local
+from spicegraph_service.config import (
+    default_store as default_store,
+    host_and_port as host_and_port,
+    is_local as is_local,
+)
+from spicegraph_service.cli.app import with_groups as with_groups
 from spicegraph_service.cli.stores import ExpiresOption as ExpiresOption, token_end as token_end
 from spicegraph_service.engines import Engine as Engine, Rewrite as Rewrite, System as System, Task as Task
 from spicegraph_service.engines.local import Spread as Spread, local_facts as local_facts, spread_over as spread_over
@@ -108,6 +113,7 @@ from spicegraph_service.registry import (
     NoOptions as NoOptions,
     ServiceEntry as ServiceEntry,
     StatePart as StatePart,
+    services as services,
 )
 from spicegraph_service.rpc.host import Door as Door, DoorParts as DoorParts, Host as Host
 from spicegraph_service.rpc.interceptor import (
@@ -174,10 +180,14 @@ from spicegraph_service.rpc.validation import (
 )
 from spicegraph_service.store import (
     DEFAULT_TENANT as DEFAULT_TENANT,
+    OWNER as OWNER,
+    READ as READ,
+    ReferenceSet as ReferenceSet,
     StoreError as StoreError,
     StoreFullError as StoreFullError,
+    TokenRecord as TokenRecord,
     make_private as make_private,
+    parse_key as parse_key,
     why_not_opened as why_not_opened,
 )
-from spicegraph_service.store.backup import file_of as file_of
-from spicegraph_service.store.places import open_store as open_store
+from spicegraph_service.store.places import file_of as file_of, open_store as open_store

@@ -9,7 +9,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -161,20 +160,3 @@ def test_a_cache_that_is_not_there_is_not_made(tmp_path, capsys):
     assert main(["cache", "clear", str(path)]) == 2
     assert "there is no such cache" in capsys.readouterr().err
     assert not path.exists()
-
-
-def test_redis_counts_and_trims(monkeypatch):
-    import fakeredis
-
-    from spicegraph_service.store import redis as module
-
-    monkeypatch.setattr(module.redis, "Redis", fakeredis.FakeRedis)
-    with closing(open_store("redis://cache")) as store:
-        for number in range(3):
-            store.put_parses("signature", {f"{number} {i}": b"value" for i in range(10)})
-            time.sleep(0.005)  # expiry tells the age
-        assert store.count_parses() == 30
-        assert store.trim_parses(15) == 15
-        assert len(store.get_parses("signature", [f"2 {i}" for i in range(10)])) == 10
-        assert store.trim_parses(0) == 15
-        assert store.count_parses() == 0

@@ -108,6 +108,7 @@ def test_a_pipeline_without_a_parser_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_language_is_the_pipelines_and_must_have_a_table(tmp_path: Path) -> None:
+    pytest.importorskip("spicegraph_languages")
     assert load_spacy(_saved(tmp_path / "fr", language="fr")).language.code == "fr"
     with pytest.raises(InputError, match=r"^language: 'sv' is not known; known are cs, de, "):
         load_spacy(_saved(tmp_path / "sv", language="sv"))

@@ -14,6 +14,7 @@ from spicegraph_scorer import Item, compare_systems, score, score_captions
 from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.readers.spacy_docs import Documents
+from wings import needs_graded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -42,6 +43,7 @@ def _never(texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
 NEVER = FunctionSource("never", _never)
 
 
+@needs_graded
 def test_documents_score_as_their_texts_and_are_not_parsed_again(nlp: Language) -> None:
     docs = list(nlp.pipe(REFERENCES))
     expected = score_captions([CANDIDATE], [REFERENCES], ["spice", "spice-g", "bleu"])

@@ -10,6 +10,7 @@ import pytest
 from spicegraph_parser import InputError, load_pipeline
 from spicegraph_scorer import FactCache, Item, Resampling, score, score_sets
 from spicegraph_service.cli import main
+from wings import needs_graded
 
 COCO = Path(__file__).parents[2] / "examples" / "coco"
 SETS = {1: ["a cat", "a dog runs"], 2: ["two red cars"]}
@@ -79,6 +80,7 @@ def test_document_frequencies_count_each_image_once() -> None:
     assert [item["CIDEr_oracle"] for item in found] == [item["CIDEr"] for item in alone]
 
 
+@needs_graded
 def test_where_lower_is_better_the_best_is_the_lowest() -> None:
     sets, references = {1: ["a dog and a cat", "a dog"]}, {1: ["a dog runs"]}
     found = score_sets(sets, references, "chair")
@@ -136,6 +138,7 @@ def test_marks_of_models_are_in_the_signature(files: Path, capsys: pytest.Captur
     assert json.loads(capsys.readouterr().out)["signature"]["control_tokens"]
 
 
+@needs_graded
 @pytest.mark.parametrize("more", [["--explain", "--metrics", "chair", "--format", "json"], ["--format", "spice"]])
 def test_what_a_set_does_not_have_is_refused(more: list[str], files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", "c.json", "--references", "r.json", "--candidates", "set", *more]) == 2

@@ -11,6 +11,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import TOKENIZER, Corpus, toolkit_text
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_scorer.scoring import choose_best, compare_systems, score
+from wings import needs_graded
 from word_facts import WordFacts
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "coco"
@@ -42,6 +43,7 @@ def test_what_spice_parses_depends_on_the_group_and_the_option(
     assert set(said.values()) == {TOKENIZER if expected == "coco" else "as written"}
 
 
+@needs_graded
 def test_spice_g_always_parses_captions_as_written() -> None:
     source = WordFacts()
     both = score(ITEMS, ("coco", "spice-g"), pipeline=source)

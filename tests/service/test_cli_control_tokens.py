@@ -93,7 +93,7 @@ def test_the_best_of_several_candidates_keeps_the_rule(files):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.*")
 def test_ray_does_the_same(files, capsys):
-    pytest.importorskip("spicegraph_ray")
+    pytest.importorskip("spicegraph_scale")
     pytest.importorskip("ray")
     rows = [{"id": i, "candidate": text, "references": refs} for i, (text, refs) in enumerate(ITEMS)]
     (files / "marked.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))

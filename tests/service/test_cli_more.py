@@ -10,6 +10,7 @@ import pytest
 from spicegraph_parser.pipelines import load_pipeline, model_card
 from spicegraph_service.cli import main
 from spicegraph_service.output import tables
+from wings import needs_graded
 
 ITEMS = [
     {"id": number, "candidate": f"a {color} dog", "references": [f"a {color} dog runs", "a dog on grass"]}
@@ -28,6 +29,7 @@ def files(tmp_path):
     return first, second, annotations
 
 
+@needs_graded
 def test_compare_says_of_which_scores_the_lowest_is_the_best(files, capsys):
     first, second, _ = files
     assert main(["compare", str(first), str(second), "--metrics", "chair,bleu", "--draws", "20"]) == 0

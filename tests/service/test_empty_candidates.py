@@ -16,7 +16,7 @@ __all__ = ["files"]
 
 pytestmark = pytest.mark.model
 
-METRICS = "spice,bleu,rouge,cider,spice-g"
+METRICS = "spice,bleu,rouge,cider"
 
 
 COMMANDS = {
@@ -44,7 +44,7 @@ def test_the_scores_are_those_of_the_library(files):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.*")
 def test_ray_scores_them_too(files, capsys):
-    pytest.importorskip("spicegraph_ray")
+    pytest.importorskip("spicegraph_scale")
     arguments = ("score", "a.jsonl", "--metrics", "bleu,spice", "--engine", "ray", "-o")
     assert main([*arguments, "out.json"]) == 2
     assert "is empty" in capsys.readouterr().err

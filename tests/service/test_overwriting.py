@@ -14,10 +14,11 @@ from overwriting import INPUTS, SCORED, SPELLINGS, check_refused, input_folder, 
 from spicegraph_parser.errors import InputError
 from spicegraph_service.cli import main
 from spicegraph_service.output.terminal import refuse_overwriting
+from wings import needs_graded
 
 __all__ = ["input_folder"]
 
-RAY = pytest.mark.skipif(find_spec("spicegraph_ray") is None, reason="the wing is left out")
+RAY = pytest.mark.skipif(find_spec("spicegraph_scale") is None, reason="the wing is left out")
 CASES = {
     "score": (("score", "a.json", "--metrics", "bleu"), "a.json"),
     "score, references": (("score", "results.json", *SCORED), "annotations.json"),
@@ -40,7 +41,11 @@ CASES = {
 @pytest.mark.parametrize("how", SPELLINGS)
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, marks=RAY) if "ray" in case else case for case in CASES if case != "score a folder on ray"],
+    [
+        pytest.param(case, marks=RAY if "ray" in case else needs_graded if "vectors" in case else ())
+        for case in CASES
+        if case != "score a folder on ray"
+    ],
 )
 def test_an_output_that_is_an_input_is_refused_before_work(case, how, input_folder, capsys):
     check_refused(*CASES[case], how, input_folder, capsys)

@@ -14,6 +14,7 @@ from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers import read_items, read_references
 from spicegraph_scorer.readers.source import ReadLimits
 from spicegraph_service.cli import main
+from wings import needs_graded
 
 ITEMS = "".join(
     json.dumps({"id": i, "candidate": f"a dog {i}", "references": ["a brown dog", "one dog"]}) + "\n" for i in range(50)
@@ -41,7 +42,11 @@ def test_what_is_packed_reads_like_what_is_not(ending, tmp_path, monkeypatch):
 @pytest.mark.model
 @pytest.mark.parametrize("ending", PACK)
 @pytest.mark.parametrize(
-    "command", [("idf",), ("vectors", "build", "--dimensions", "2", "--fewest", "1", "--name", "own")]
+    "command",
+    [
+        ("idf",),
+        pytest.param(("vectors", "build", "--dimensions", "2", "--fewest", "1", "--name", "own"), marks=needs_graded),
+    ],
 )
 def test_commands_on_references_read_packed_ones_alike(command, ending, tmp_path):
     texts = ("a brown dog runs", "a dog on the grass", "a red sofa", "a cat on a sofa", "two men ride horses")

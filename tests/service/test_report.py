@@ -27,6 +27,7 @@ from spicegraph_service.report.images import Pictures, image_sources, overlay
 from spicegraph_service.report.markdown import markdown_of
 from spicegraph_service.report.render import CHUNK, to_html, to_json
 from spicegraph_service.report.verdict import strongest_and_weakest
+from wings import needs_graded
 from word_facts import WordFacts
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def test_ranks_tests_and_moves(report: Report) -> None:
     assert report.gained[0].difference >= report.gained[1].difference > 0
 
 
+@needs_graded
 def test_the_lowest_chair_ranks_first_and_the_page_says_so() -> None:
     invented = tuple(Item(item.id, "red_car zebra giraffe", item.references) for item in ONE)
     options = ReportOptions(metrics=("chair",), resampling=Resampling(20), human=False)

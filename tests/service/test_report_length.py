@@ -12,6 +12,7 @@ from spicegraph_scorer.core.significance import Comparison, Resampling
 from spicegraph_service.engines import System
 from spicegraph_service.report import ReportOptions, build_report
 from spicegraph_service.report.verdict import _ranks, has_descriptions, length_control, pair_headline, verdict
+from wings import needs_graded
 from word_facts import WordFacts
 
 WORDS = [f"w{n}" for n in range(60)]
@@ -44,6 +45,7 @@ def test_a_system_that_is_only_longer_is_said_to_be_so() -> None:
     assert points["Right of what is said"] == "long 1.000; short 1.000"
 
 
+@needs_graded
 def test_the_verdict_names_the_score_that_was_asked_for() -> None:
     """SPICE is in every report; where only others were asked for, the first of them decides, and its length is told."""
     said, better = system("said", [WORDS[:40]] * 12), system("better", [[*WORDS[:30], *WORDS[:10]]] * 12)

@@ -28,7 +28,7 @@ STUDIES = {
     "spicegraph_studies.bounds",
     "spicegraph_challenge.model",
     "concurrent.futures.process",
-    "spicegraph_ray.engine",
+    "spicegraph_scale.engine",
     "spicegraph_service.report",
     "spicegraph_service.rpc",
     "spicegraph_service.pool",

@@ -12,6 +12,7 @@ from spicegraph_parser.pipelines import CaptionPipeline
 from spicegraph_service.cli import main
 from spicegraph_service.cli.options import system_names
 from spicegraph_service.output import tables
+from wings import needs_graded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -88,6 +89,7 @@ def test_long_names_are_listed_and_numbered(capsys: pytest.CaptureFixture[str]) 
     assert shown.startswith(f"(1) {long}\n(2) b\n")
 
 
+@needs_graded
 def test_the_best_and_the_worst_value_of_a_row_are_marked_on_a_terminal_with_colour(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,7 +21,7 @@ from spicegraph_studies.agreement import (
 )
 from spicegraph_studies.agreement.captions import correlate
 from spicegraph_studies.agreement.judgements import caption_scores
-from spicegraph_studies.agreement.protocols import Own, Ratings, prepare
+from spicegraph_studies.agreement.protocols import Own, Ratings, pair_protocol, prepare, prepare_pairs
 
 QUICK = Resampling(draws=40, seed=7)
 GIVEN = JudgementScoring(metrics=())
@@ -60,6 +60,38 @@ def test_flickr8k_expert_takes_every_rating_and_leaves_out_own_references():
     values = np.repeat(score(items, ("rouge",)).runs[0].scores[0].each, 3)
     expected = stats.kendalltau(values, [1, 2, 2, 2, 3, 3, 3, 4, 4], variant="c").statistic
     assert found.coefficients["ROUGE_L"]["tau_c"].value == pytest.approx(expected, abs=1e-12)
+
+
+def test_flickr8k_expert_counts_every_rating_as_a_document_of_cider():
+    """As the script does, which scores a row for every rating; with mean ratings a caption is one document."""
+    texts = ("a cat sleeps on a sofa", "two men ride horses", "a red bus on a street")
+    judgements = [
+        judged(str(n), text, (1, 2, 3)[: n + 1], references=(f"{text} today", "a dog runs on grass"))
+        for n, text in enumerate(texts)
+    ]
+    protocol, scoring = caption_protocol("flickr8k-expert"), JudgementScoring(("cider",))
+    rows = [each for each in judgements for _ in each.ratings]
+    for ratings, scored in ((Ratings.EACH, rows), (Ratings.MEAN, judgements)):
+        found = agree_on_captions(judgements, replace(protocol, ratings=ratings), scoring=scoring, resampling=QUICK)
+        items = [Item(n, j.candidate, j.references) for n, j in enumerate(scored)]
+        each = score(items, ("cider",)).runs[0].scores[0].each
+        expected = each if ratings is Ratings.MEAN else [each[0], each[1], each[3]]
+        assert found.points["CIDEr"] == pytest.approx(expected, abs=1e-12)
+        assert found.captions == 3
+
+
+def test_flickr8k_cf_removes_one_equal_reference_for_each_judged_caption_and_merges_none():
+    references = ("a dog runs", "a  dog runs", "a dog is running")
+    one = judged("1", "a dog runs", (1.0,), references=references)
+    kept, removed = prepare([one], caption_protocol("flickr8k-cf"))
+    assert kept[0].references == ("a  dog runs", "a dog is running")
+    assert removed == {"references equal to a judged caption, removed": 1}
+    twice = replace(one, ratings=(1.0, 0.0))  # equal captions that follow each other
+    kept, _ = prepare([twice], caption_protocol("flickr8k-cf"))
+    assert kept[0].references == ("a dog is running",)
+    other = judged("2", "a cat", (0.5,))
+    found = agree_on_captions([twice, other], caption_protocol("flickr8k-cf"), scoring=JudgementScoring(("rouge",)))
+    assert found.observations == 3
 
 
 def test_flickr8k_cf_keeps_the_caption_and_removes_it_from_its_references():
@@ -238,3 +270,8 @@ def test_of_descriptions_length_alone_and_scores_with_length_held_constant_are_s
     short = agree_on_captions(random_set(), scoring=GIVEN, resampling=QUICK)
     assert short.length == {}
     assert "length" not in short.to_dict()
+
+
+def test_pairs_refuse_the_treatment_of_equal_references_of_rated_captions():
+    with pytest.raises(InputError, match="--own drop-one-from-image: is for rated captions"):
+        prepare_pairs([], replace(pair_protocol("foil"), own=Own.DROP_ONE_FROM_IMAGE))

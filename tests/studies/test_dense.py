@@ -132,7 +132,7 @@ def test_soda_by_hand(files: Path) -> None:
     Video 1, first file: DOG .8 x 1, CAT with BIRD .8 x 1/3; second file: DOG 10/16 x 1. Video 2: 1. Video 3, first file:
     0; second file: 5/10 x 1.
     """
-    soda = found("rouge").soda["ROUGE_L"]
+    soda = found("rouge", order=SodaOrder.PAPER).soda["ROUGE_L"]
     best = {"1a": 0.8 + 0.8 / 3, "1b": 10 / 16, "2a": 1.0, "3a": 0.0, "3b": 0.5}
     sizes = {"1a": (3, 2), "1b": (3, 1), "2a": (1, 1), "3a": (1, 1), "3b": (1, 1)}
     precision = {key: best[key] / sizes[key][0] for key in best}
@@ -144,6 +144,20 @@ def test_soda_by_hand(files: Path) -> None:
     assert soda.f1 == pytest.approx((f1["1a"] + 1 + 0.5) / 3, abs=1e-7)
     of_files = (f1["1a"] + 1 + 0) / 3, (f1["1b"] + 0.5) / 2
     assert soda.mean_f1 == pytest.approx(sum(of_files) / 2, abs=1e-7)
+
+
+def test_soda_s_script_takes_references_of_several_files_as_they_stand(files: Path) -> None:
+    """Of video 1's first file BIRD stands before DOG: of the crossing matches only the better counts, .8 x 1."""
+    script = found("rouge").soda["ROUGE_L"]
+    assert script.recall == pytest.approx((0.8 / 2 + 1 + 0.5) / 3, abs=1e-7)
+    sorted_first = {**FIRST, "v_1": {"timestamps": [[0, 8], [12, 20]], "sentences": [DOG, BIRD]}}
+    (files / "val_1.json").write_text(json.dumps(sorted_first))
+    assert found("rouge").soda["ROUGE_L"] == found("rouge", order=SodaOrder.PAPER).soda["ROUGE_L"]
+    (files / "val_1.json").write_text(json.dumps(FIRST))
+    rouge = make_metrics(["rouge"], Resources(lambda: None))
+    alone = read_dense("results.json", ["val_1.json"])
+    of_script, of_paper = (find_dense(alone, rouge, rouge, order=order).soda["ROUGE_L"] for order in SodaOrder)
+    assert of_script == of_paper  # of a single file the script sorts them
 
 
 def test_soda_scores_the_reference_against_the_caption_as_its_script_does(files: Path) -> None:
@@ -197,7 +211,10 @@ def test_a_missing_video_scores_zero_or_is_left_out(files: Path) -> None:
     of_zero, of_skip = (find_dense(corpus, rouge, rouge) for corpus in (zero, skip))
     for name, values in of_skip.captions.items():
         assert of_zero.captions[name] == pytest.approx([v * 2 / 3 for v in values if v is not None]), name
-    assert of_zero.soda["ROUGE_L"].f1 == pytest.approx(of_skip.soda["ROUGE_L"].f1 * 2 / 3)
+    assert of_zero.soda["ROUGE_L"] == of_skip.soda["ROUGE_L"]  # SODA's script scores the videos of both sides
+    assert of_zero.videos[1][2]["SODA_ROUGE_L"] is None
+    assert "left out of SODA" in of_zero.signature["missing videos"]
+    assert "missing videos" not in of_skip.signature
     assert [count for _, count, _ in of_zero.videos] == [3, 0, 1]
     first = read_dense("results.json", paths, missing=Missing.SKIP, most=1)
     assert first.captions[0].sentences == (DOG,)
@@ -234,7 +251,7 @@ def test_every_fault_of_all_files_is_in_one_message(files: Path) -> None:
         "val_2.json: 2 faults",
         "  video 'v_1': has 1 timestamps and 0 sentences, expected as many of both, at least one",
         '  video \'v_3\': expected {"timestamps": [[start, end]], "sentences": [...]}',
-        "--missing zero scores a video without captions 0, as the public evaluation does; skip leaves it out",
+        "--missing zero scores a missing video 0, and leaves it out of SODA, as the scripts do; skip: out of all",
     ]
 
 

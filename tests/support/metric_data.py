@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spicegraph_graded.spice_g.building import build_table
-from spicegraph_graded.spice_g.vectors import VectorTable
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_service.cli import main
@@ -33,7 +31,8 @@ def metric_data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with captions in the shape of each command, a table, frequencies and categories."""
     made = tmp_path_factory.mktemp("captions")
     words = [[frozenset(text.lower().strip(".").split()) for text in texts] for texts in REFERENCES.values()] * 3
-    build_table(words, name="toy", dimensions=8, fewest=2, order=None).write(made / "toy.npz")
+    building = pytest.importorskip("spicegraph_graded.spice_g.building", reason="the wing is left out")
+    building.build_table(words, name="toy", dimensions=8, fewest=2, order=None).write(made / "toy.npz")
     DocumentFrequencies.from_references([tokenize_texts(texts) for texts in REFERENCES.values()]).write(made / "f.npz")
     (made / "c.toml").write_text('[Pet]\nwords = ["dog", "cat", "puppy"]\n')
     items = [{"id": n, "candidate": text, "references": REFERENCES[n]} for n, text in CANDIDATES.items()]
@@ -68,6 +67,8 @@ def check_vectors_are_used(command: Sequence[str], folder: Path, capsys: Capture
         assert run(folder, *command, "--metrics", "spice-g", "--format", "json", *own) == 0
         texts.append(capsys.readouterr().out)
     bundled, mine = map(json.loads, texts)
+    from spicegraph_graded import VectorTable
+
     signature = VectorTable.read(folder / "toy.npz").signature
     assert mine["signature"]["metrics"]["spice-g"]["vectors"] == signature
     assert bundled["signature"]["metrics"]["spice-g"]["vectors"] != signature

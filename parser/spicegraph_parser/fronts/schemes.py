@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.fronts.clearnlp import reference_lemma, to_universal
-from spicegraph_parser.fronts.wording import reword
-from spicegraph_parser.languages import ENGLISH, Language
+from spicegraph_parser.languages import ENGLISH, Language, load_registered
 from spicegraph_parser.spice.parse import word_pairs, word_set
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from spicegraph_parser.fronts.tree import Columns
     from spicegraph_parser.spice.parse import Arc
@@ -148,6 +147,7 @@ def to_basic(columns: Columns, scheme: Scheme, language: Language = ENGLISH) -> 
     if scheme is Scheme.UD1:
         return Basic(_tags(columns, language), columns.lemmas, _arcs(columns.heads, columns.labels))
     if language is not ENGLISH:
+        reword: Callable[[Columns, Language], tuple[Columns, Sequence[Arc]]] = load_registered("wording")
         columns, further = reword(columns, language)
         return Basic(_tags(columns, language), columns.lemmas, (*_v1_arcs(columns, language), *further))
     return Basic(_tags(columns, language), columns.lemmas, _v1_arcs(columns, language))

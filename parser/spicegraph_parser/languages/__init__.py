@@ -1,8 +1,9 @@
-"""What the rules must know of a language, as one table of words each: ``fr.toml`` and so on. English is one of them.
+"""What the rules must know of a language: a table of words, by ``Language``'s fields. English is one of them.
 
-A table with its code as its name is all that a further language needs: the rules read dependencies, which Universal
-Dependencies write alike in every language, and only ask this table which words are prepositions in one with an article,
-quantities, agents, pronouns and denials.
+The rules read dependencies, which Universal Dependencies write alike in every language, and only ask this table which
+words are prepositions in one with an article, quantities, agents, pronouns and denials. A package registers others in
+the entry-point group ``spicegraph.languages``: ``tables``, files by code; ``wording``, a function that rewrites a tree
+for the rules; and ``lexicon``, a function that loads the words of a language.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
-from importlib.resources import files
+from importlib.metadata import entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from spicegraph_parser.errors import InputError, expect
@@ -69,13 +71,6 @@ class Language:
         return find_language, (self.code,)  # one table a process, also where parses go to others
 
 
-# Codes by every name that a language is asked for with: ISO 639-1, and ISO 639-3 as wordnets have it.
-LANGUAGES: Final[Mapping[str, str]] = {
-    "en": "en", "eng": "en", "fr": "fr", "fra": "fr", "es": "es", "spa": "es", "de": "de", "deu": "de",
-    "it": "it", "ita": "it", "pt": "pt", "por": "pt", "cs": "cs", "ces": "cs",
-}  # fmt: skip
-
-
 def find_language(code: str) -> Language:
     """Return a language by its code of two letters or of three.
 
@@ -83,20 +78,36 @@ def find_language(code: str) -> Language:
         InputError: it has no table; the message names those that have one.
 
     Example:
-        >>> find_language("fra").code, find_language("fr").wordnet
-        ('fr', 'fra')
+        >>> find_language("eng").code, find_language("fr").wordnet
+        ('en', 'fra')
     """
     expect(code, str, "language", "a code such as fr")
-    if code.lower() not in LANGUAGES:
-        known = ", ".join(sorted(set(LANGUAGES.values())))
+    name = code.lower()
+    if name in _ENGLISH:
+        return ENGLISH
+    tables = language_tables()
+    if name not in tables:
+        known = ", ".join(sorted({table.stem for table in tables.values()}))
         raise InputError(f"language: {code!r} is not known; known are {known}")
-    return _read(LANGUAGES[code.lower()])
+    return _read(tables[name])
 
 
 @cache
-def _read(code: str) -> Language:
-    table: dict[str, str] = tomllib.loads(files(__name__).joinpath(f"{code}.toml").read_text(encoding="utf-8"))
-    values = {field.name: _KINDS[field.type](table[field.name]) for field in fields(Language) if field.name in table}
+def load_registered(part: str) -> Any:
+    """Load a part of a package of languages: its ``tables``, ``wording`` or ``lexicon``; ``None`` without a package."""
+    return next((point.load() for point in entry_points(group="spicegraph.languages", name=part)), None)
+
+
+@cache
+def language_tables() -> Mapping[str, Path]:
+    """Return the file of each language's table, by every code that the language is asked for with."""
+    return _ENGLISH | (load_registered("tables") or {})
+
+
+@cache
+def _read(table: Path) -> Language:
+    lines: dict[str, str] = tomllib.loads(table.read_text(encoding="utf-8"))
+    values = {field.name: _KINDS[field.type](lines[field.name]) for field in fields(Language) if field.name in lines}
     return Language(**values)
 
 
@@ -111,4 +122,5 @@ _KINDS: Final[Mapping[Any, Callable[[str], Any]]] = {
     "tuple[str, ...]": lambda text: tuple(text.split()),
 }
 
-ENGLISH: Final = find_language("en")
+_ENGLISH: Final = dict.fromkeys(("en", "eng"), Path(__file__).with_name("en.toml"))
+ENGLISH: Final = _read(_ENGLISH["en"])

@@ -1,11 +1,14 @@
-"""The words of a language with their synsets of WordNet 3.0: English from the bundled index, others through nltk."""
+"""The words of a language with their synsets of WordNet 3.0: English from the bundled index, others registered."""
 
 from __future__ import annotations
 
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
-from spicegraph_parser.languages import find_language
+from spicegraph_parser.languages import find_language, load_registered
 from spicegraph_parser.spice.index import Lexicon, Synonyms, load_index
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @overload
@@ -30,6 +33,5 @@ def load_lexicon(language: str = "en") -> Synonyms:
     known = find_language(language)
     if known.code == "en":
         return load_index()
-    from spicegraph_parser.spice.open_wordnet import load_open_lexicon  # noqa: PLC0415 (imports nltk: half a second)
-
-    return load_open_lexicon(known.code)
+    load: Callable[[str], Synonyms] = load_registered("lexicon")
+    return load(known.code)

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.errors import InputError, counted
-from spicegraph_parser.languages import LANGUAGES, find_language
+from spicegraph_parser.languages import find_language, language_tables
 from spicegraph_scorer.readers import shapes
 from spicegraph_scorer.readers.checks import Fault, shown
 from spicegraph_scorer.readers.printed import may_be_printed, printed
@@ -236,7 +236,7 @@ def _of_language(path: str, names: Sequence[str], language: str | None) -> str:
 
 def _called(language: str) -> tuple[str, ...]:
     """Return what files call a language: by its codes and its name."""
-    if language not in LANGUAGES:
+    if language not in language_tables():
         return _CHINESE if language in _CHINESE else (language,)
     known = find_language(language)
     return known.code, known.wordnet, known.name.lower()

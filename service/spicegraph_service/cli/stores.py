@@ -1,40 +1,20 @@
-"""``spicegraph cache``, ``token``, ``backup`` and ``restore``: what a server and ``--cache`` keep, and where it is."""
+"""``spicegraph cache`` and ``token``: what a server and ``--cache`` keep, and where it is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 (typer reads the annotations when it runs)
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import typer
 
 from spicegraph_parser.errors import DataError, InputError, counted
-from spicegraph_service.cli.app import with_groups
 from spicegraph_service.config import StoreOption, default_store
-from spicegraph_service.output.terminal import note, printable, write_stdout
-from spicegraph_service.registry import StatePart, services
+from spicegraph_service.output.terminal import printable, write_stdout
 from spicegraph_service.store import Store
-from spicegraph_service.store.backup import check_backup, file_of, make_backup, restore_backup
 from spicegraph_service.store.places import open_store
-
-
-@dataclass(frozen=True, slots=True)
-class StoreState:
-    """Options: where the store of a server is that is backed up or put back."""
-
-    store: Annotated[
-        str,
-        typer.Option(metavar="PLACE", help="As given to serve --store; none: leave it out.", envvar="SPICEGRAPH_STORE"),
-    ] = ""
-
-    def part(self) -> StatePart:
-        """Return the store as a part of the state."""
-        return StatePart("server.db", file_of("--store", self.store or default_store(), by="redis-cli --rdb"))
-
 
 cache = typer.Typer(help="Show, trim or clear the parses that --cache keeps.", no_args_is_help=True)
 
@@ -46,7 +26,6 @@ _CacheArgument = Annotated[
         envvar="SPICEGRAPH_CACHE",
     ),
 ]
-_REMOTE = ("redis://", "rediss://", "unix://")
 
 
 @cache.command()
@@ -57,7 +36,7 @@ def show(
     with closing(_existing(location)) as store:
         count = store.count_parses()
     size = None
-    if not location.startswith(_REMOTE):  # a file of ours, with its log
+    if "://" not in location:  # a file of ours, with its log
         size = sum(path.stat().st_size for path in map(Path, (location, f"{location}-wal")) if path.exists())
     if as_json:
         write_stdout(msgspec.json.encode({"parses": count, "bytes": size}).decode() + "\n")
@@ -89,7 +68,7 @@ def _trim(location: str, keep: int) -> None:
 
 def _existing(location: str) -> Store:
     """Open a cache that is there already: a mistyped path must not make a new one."""
-    if not location.startswith(_REMOTE) and not Path(location).is_file():
+    if "://" not in location and not Path(location).is_file():
         raise InputError(f"{location}: there is no such cache")
     return open_store(location)
 
@@ -211,33 +190,3 @@ def _token_store(location: str | None) -> Store:
     if chosen == "memory":
         raise DataError("tokens need a persistent store: a file or a redis:// URL")
     return open_store(chosen, private=True)
-
-
-@with_groups({name: entry.state for name, entry in services().items() if entry.state is not None})
-def backup(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A new folder for the backup.")],
-    *,
-    store: StoreState,
-    registered: Mapping[str, Any],
-) -> None:
-    """Back up what a server keeps: its store and its challenges with their files. The server may run meanwhile."""
-    made = make_backup(_parts(store, registered), Path(folder))
-    files = f", {len(made.files):,} files of challenges" if made.files is not None else ""
-    note(f"{folder}: {', '.join(made.databases) or 'no database'}{files}")
-
-
-@with_groups({name: entry.state for name, entry in services().items() if entry.state is not None})
-def restore(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A backup.")],
-    *,
-    store: StoreState,
-    registered: Mapping[str, Any],
-    check: Annotated[bool, typer.Option("--check", help="Only check that the backup is whole.")] = False,
-) -> None:
-    """Put a backup back, before the server starts. What exists already is never replaced."""
-    listing = check_backup(Path(folder)) if check else restore_backup(Path(folder), _parts(store, registered))
-    note(f"{folder}: of {listing.created} by version {listing.version}, {'whole' if check else 'put back'}")
-
-
-def _parts(store: StoreState, registered: Mapping[str, Any]) -> list[StatePart]:
-    return [store.part(), *(state.part() for state in registered.values())]

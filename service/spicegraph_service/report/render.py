@@ -187,7 +187,7 @@ def to_json(report: Report) -> str:
 
 
 def report_values(report: Report) -> dict[str, Any]:
-    """Return everything in a report, the verdict too, by the names that its JSON and its message have."""
+    """Return everything in a report, the verdict too, by the names that its JSON has."""
     values = _fields(report) | {"systems": list(map(_system, report.systems))}
     values["verdict"] = _fields(verdict(report))
     values["standings"] = [_fields(row) | {"tied": row.tied, "is_sure": row.is_sure} for row in report.standings]

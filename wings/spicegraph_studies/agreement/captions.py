@@ -123,7 +123,11 @@ def agree_on_captions(
         InputError: the protocol leaves nothing, or scores or references are missing.
     """
     kept, removed = prepare(judgements, protocol)
-    scores, signature = caption_scores(kept, scoring or JudgementScoring())
+    # Where every rating is an observation, each is a document of CIDEr's frequencies too, as in the authors' scripts.
+    counts = [len(each.ratings) if protocol.ratings is Ratings.EACH else 1 for each in kept]
+    rows, first = np.repeat(np.arange(len(kept)), counts), np.cumsum([0, *counts[:-1]])
+    of_rows, signature = caption_scores([kept[row] for row in rows], scoring or JudgementScoring())
+    scores = {name: [values[row] for row in first] for name, values in of_rows.items()}
     return correlate(kept, scores, protocol, removed=removed, resampling=resampling, signature=signature)
 
 

@@ -32,6 +32,7 @@ class Own(StrEnum):
     DROP_CAPTION = "drop-caption"
     DROP_REFERENCE = "drop-reference"  # the caption stays; it is not a reference of its own
     DROP_FROM_IMAGE = "drop-from-image"  # the caption stays; it is not a reference of any judged caption of the image
+    DROP_ONE_FROM_IMAGE = "drop-one-from-image"  # as that, but of equal references one goes for each judged caption
 
 
 class Ties(StrEnum):
@@ -113,8 +114,9 @@ CAPTION_PROTOCOLS: Mapping[str, CaptionProtocol] = by_name(
     CaptionProtocol("plain", "Each caption with the mean of its ratings; nothing is removed."),
     CaptionProtocol(
         "flickr8k-expert",
-        "Every single expert rating is an observation (three a caption, not averaged). Captions that are among "
-        "their image's references are left out: 158 of 5,822, which leaves 16,992 ratings.",
+        "Every single expert rating is an observation (three a caption, not averaged), and a document of CIDEr's "
+        "frequencies, as in the authors' script. Captions that are among their image's references are left out: 158 "
+        "of 5,822, which leaves 16,992 ratings.",
         f"{_SPICE}; {_CLIPSCORE}",
         "tau_c",
         Ratings.EACH,
@@ -122,10 +124,12 @@ CAPTION_PROTOCOLS: Mapping[str, CaptionProtocol] = by_name(
     ),
     CaptionProtocol(
         "flickr8k-cf",
-        "Each caption with the share of workers who said that it describes the image. A caption that stands among "
-        "its image's references stays, and is removed from the references of all captions of the image.",
+        "Each caption with the share of workers who said that it describes the image; equal captions are not merged. "
+        "A caption that stands among its image's references stays, and one reference that equals it is removed from "
+        "the references of all captions of the image.",
         f"{_CLIPSCORE}, and the authors' script",
-        own=Own.DROP_FROM_IMAGE,
+        ratings=Ratings.EACH,
+        own=Own.DROP_ONE_FROM_IMAGE,
     ),
     CaptionProtocol(
         "composite",
@@ -259,6 +263,7 @@ def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> tuple
     """Leave out or change what the protocol says; return how many were left out or changed as well, by reason."""
     judged = tuple(judgements)
     of_image = _captions_of((each.image, (each.candidate,)) for each in judged)
+    counted = Counter((each.image, *_plain((each.candidate,))) for each in judged for _ in each.ratings)
     kept: list[Judgement] = []
     removed: Counter[str] = Counter()
     for judgement in judged:
@@ -266,7 +271,8 @@ def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> tuple
             removed["captions by left-out systems"] += 1
             continue
         own = of_image[judgement.image] if protocol.own is Own.DROP_FROM_IMAGE else _plain((judgement.candidate,))
-        others = _others(judgement.references, own)
+        by_count = protocol.own is Own.DROP_ONE_FROM_IMAGE
+        others = _without_counted(judgement, counted) if by_count else _others(judgement.references, own)
         references = _kept(protocol.own, judgement.references, others, removed)
         if references is not None:
             kept.append(replace(judgement, references=references))
@@ -279,6 +285,8 @@ def prepare_pairs(
     pairs: Iterable[CaptionPair], protocol: PairProtocol
 ) -> tuple[tuple[CaptionPair, ...], dict[str, int]]:
     """Leave out pairs without a preference, and own references as the protocol says; return what was removed."""
+    if protocol.own is Own.DROP_ONE_FROM_IMAGE:
+        raise InputError(f"--own {protocol.own}: is for rated captions; pairs take {Own.DROP_FROM_IMAGE}")
     judged = tuple(pairs)
     of_image = _captions_of((each.image, each.captions) for each in judged)
     kept: list[CaptionPair] = []
@@ -351,6 +359,18 @@ def _captions_of(captions: Iterable[tuple[str, Sequence[str]]]) -> dict[str, fro
 
 def _others(references: tuple[str, ...], own: frozenset[str]) -> tuple[str, ...]:
     return tuple(reference for reference in references if " ".join(reference.split()) not in own)
+
+
+def _without_counted(judgement: Judgement, counted: Mapping[tuple[str, ...], int]) -> tuple[str, ...]:
+    """Return a caption's references, of which each judged caption of the image has taken one that equals it."""
+    left = Counter[str]()
+    kept = []
+    for reference in judgement.references:
+        plain = " ".join(reference.split())
+        left[plain] += 1
+        if left[plain] > counted[judgement.image, plain]:
+            kept.append(reference)
+    return tuple(kept)
 
 
 def _reasons(removed: Mapping[str, int]) -> str:

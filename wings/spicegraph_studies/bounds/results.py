@@ -358,6 +358,7 @@ def _signature(
     return {
         **signature_of(fingerprint, {name: metric.signature() for name, metric in metrics.items()}),
         "held out": "caption k of every image in round k",
+        "value": "mean of the rounds' corpus scores (micro and macro averages: captions, images)",
         "confidence": resampling.signature(),
     }
 

@@ -60,8 +60,8 @@ def dense(
         soda_order: Which text of a pair SODA scores against the other: the reference against the caption, as its
             authors' script does, or the caption against the reference.
         thresholds: A least overlap (intersection over union). May be given several times. Default: .3, .5, .7 and .9.
-        missing: Refuse results that lack a video of the references or have others, score a video without captions
-            zero, as the public evaluation does, or skip it.
+        missing: Refuse results that lack a video of the references or have others, score a missing video zero (and
+            leave it out of SODA, both as the public scripts do), or skip it.
         inverted: Refuse captions whose part ends before it starts, score them zero, or skip them.
         most: Score no more than the first N captions of each video.
         paragraphs: Also score all captions of a video as one text.

@@ -183,6 +183,8 @@ def find_dense(
         of_soda |= _soda(corpus, seen, metric, order, progress)
     signature = signature_of(items, {name: metric.signature() for name, metric in {**metrics, **soda}.items()})
     signature |= {"thresholds": list(thresholds), "soda": f"c, {order}"}
+    if any(corpus.is_absent):
+        signature["missing videos"] = "0 by overlap and as paragraphs, left out of SODA, as in the scripts"
     each = {name: _means(values) for name, values in by_video.items()}
     each |= {f"SODA_{name}": values for name, (_, values) in of_soda.items()}
     return Dense(
@@ -372,12 +374,14 @@ def _by_time(of: Events) -> list[int]:
 def _matchings(
     corpus: DenseCorpus, seen: _Overlaps, order: SodaOrder, texts: _Texts
 ) -> Iterator[tuple[int, int, Matrix, Pairs]]:
-    """Yield of each video and file of references, in the order of time, overlaps and the numbers of pairs of texts."""
+    """Yield of each answered video and file of references, in order, overlaps and the numbers of pairs of texts."""
     for video, (given, files) in enumerate(zip(corpus.captions, corpus.references, strict=True)):
         for number, (of, both) in enumerate(zip(files, seen[video], strict=True)):
-            if of is None or both is None:
+            if of is None or both is None or corpus.is_absent[video]:
                 continue
-            rows, columns = _by_time(given), _by_time(of)
+            # SODA's script sorts the references of one file, and takes those of several (-mr) in the files' order.
+            is_sorted = order is SodaOrder.PAPER or len(files) == 1
+            rows, columns = _by_time(given), _by_time(of) if is_sorted else list(range(len(of.segments)))
             timed: Matrix = both[rows][:, columns]
             pairs: Pairs = np.zeros(timed.shape, np.int64)
             for row, column in np.argwhere(timed).tolist():
@@ -400,11 +404,13 @@ def _soda(
         precision, recall = (best / max(count, 1) for count in timed.shape)
         f1 = 2 * precision * recall / (precision + recall) if best else 0.0
         values[:, video, number] = precision, recall, f1
-    chosen = np.nanargmax(values[2], axis=1)
-    precisions, recalls, scores = values[:, np.arange(len(chosen)), chosen]
+    answered = np.flatnonzero(~np.array(corpus.is_absent))
+    chosen = np.nanargmax(values[2][answered], axis=1)
+    of_best = np.full((3, len(corpus.videos)), np.nan)
+    of_best[:, answered] = values[:, answered, chosen]
     by_file = [_mean(of_file) for of_file in values[2].T]
-    means = (*map(np.mean, (precisions, recalls, scores)), np.mean([value for value in by_file if value is not None]))
-    return {found.names[0]: (Soda(*map(float, means)), scores)}
+    means = (*np.nanmean(of_best, axis=1), np.mean([value for value in by_file if value is not None]))
+    return {found.names[0]: (Soda(*map(float, means)), of_best[2])}
 
 
 def _paragraphs(

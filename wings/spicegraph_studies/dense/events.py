@@ -42,6 +42,7 @@ class DenseCorpus:
     videos: tuple[str, ...]
     captions: tuple[Events, ...]
     references: tuple[tuple[Events | None, ...], ...]  # by video, then by file
+    is_absent: tuple[bool, ...]  # by video: the results lack it
     left_out: int = 0  # videos of either side that are not scored
 
 
@@ -67,7 +68,8 @@ def read_dense(
     Args:
         results: a file with ``{"results": {video: [{"sentence", "timestamp": [start, end]}]}}``.
         references: files with ``{video: {"timestamps": [[start, end]], "sentences": [...]}}``.
-        missing: whether a video of one side alone is a fault, scores ``zero`` if it has references, or is left out.
+        missing: whether a video of one side alone is a fault, scores ``zero`` if it has references (and is left out of
+            SODA), or is left out.
         most: no more than the first so many captions of a video are scored, as in the public evaluation.
         empty: an empty caption is a fault, or scores ``zero``; an empty reference is a fault.
         inverted: whether a caption whose part ends before it starts is a fault, matches nothing (``zero``), or is left
@@ -84,7 +86,7 @@ def read_dense(
     faults[results] += one_sided
     if any(faults.values()):
         told = [str(input_error(path, found)) for path, found in faults.items() if found]
-        hint = "--missing zero scores a video without captions 0, as the public evaluation does; skip leaves it out"
+        hint = "--missing zero scores a missing video 0, and leaves it out of SODA, as the scripts do; skip: out of all"
         raise InputError("\n".join([*told, hint] if one_sided else told))
     return _paired(results, given, known, [v for v in videos if missing is not Missing.SKIP or v in given], most)
 
@@ -100,13 +102,14 @@ def _one_sided(given: Mapping[str, Events], videos: Sequence[str]) -> list[Fault
 def _paired(
     name: str, given: Mapping[str, Events], known: Sequence[Mapping[str, Events]], videos: Sequence[str], most: int
 ) -> DenseCorpus:
-    if not videos:
+    if not any(video in given for video in videos):
         raise InputError(f"{name}: has no video of the references")
     captions = (given.get(video, Events()) for video in videos)
     return DenseCorpus(
         tuple(videos),
         tuple(Events(of.segments[:most], of.sentences[:most]) for of in captions),
         tuple(tuple(of_file.get(video) for of_file in known) for video in videos),
+        tuple(video not in given for video in videos),
         len(set(given).union(*known).difference(videos)),
     )
 

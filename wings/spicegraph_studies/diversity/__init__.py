@@ -21,7 +21,7 @@ from spicegraph_scorer import Corpus, DocumentFrequencies, Item
 from spicegraph_scorer.core.tokens import TokenizedItem, tokenize_texts
 from spicegraph_scorer.errors import explain
 from spicegraph_scorer.metrics.bleu import Bleu
-from spicegraph_scorer.metrics.cider import COCO_CIDER, cider_statistics
+from spicegraph_scorer.metrics.cider import Cider, cider_statistics
 from spicegraph_scorer.metrics.spice.metric import Spice
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ class Diversity:
         }
 
 
+_KERNEL: Final = Cider(variant="CIDEr")  # plain, as the script's: CIDEr-D clips, and weights by length
 _NOISE: Final = 1e-13  # the share of the largest eigenvalue that rounding leaves where one is 0
 _DENIAL: Final = "denial"
 _ASPECTS: Final = ("colour", "count", "size", _DENIAL)
@@ -191,6 +192,7 @@ def find_diversity(
         {
             "tokenizer": "ptb-coco",
             "frequencies": frequencies_of,
+            "self_cider": "CIDEr, as in self-critical training",
             **({"pipeline": facts.signature} if facts is not None else {}),
         },
     )
@@ -208,10 +210,10 @@ def distinct_share(captions: Sequence[Tokens], n: int) -> float | None:
 
 
 def mutual_cider(captions: Sequence[Tokens], frequencies: DocumentFrequencies) -> NDArray[np.float64]:
-    """Return the CIDEr-D of every caption (row) with every caption as the only reference (column)."""
+    """Return the CIDEr of every caption (row) with every caption as the only reference (column)."""
     pairs = [TokenizedItem(candidate, (reference,)) for candidate in captions for reference in captions]
-    statistics = cider_statistics(pairs, variant=COCO_CIDER.variant, frequencies=frequencies)
-    (score,) = COCO_CIDER.total(statistics)
+    statistics = cider_statistics(pairs, variant=_KERNEL.variant, frequencies=frequencies)
+    (score,) = _KERNEL.total(statistics)
     return np.array([value or 0.0 for value in score.each]).reshape(len(captions), len(captions))
 
 
@@ -220,8 +222,7 @@ def self_cider(kernel: NDArray[np.float64]) -> float | None:
 
     It is -log r to the base of the number of captions, with r the share of the largest singular value: the root of the
     largest eigenvalue of the kernel over the sum of all roots (Wang and Chan, equation 4). ``None`` where no caption
-    has a CIDEr with itself. As the public scripts do, the lower triangle stands for the kernel, which CIDEr-D leaves
-    slightly asymmetric.
+    has a CIDEr with itself. As in the script for self-critical training, the lower triangle stands for the kernel.
 
     >>> self_cider(np.eye(3) * 10), self_cider(np.full((2, 2), 10.0))
     (1.0, 0.0)

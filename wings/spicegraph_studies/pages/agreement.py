@@ -40,6 +40,7 @@ CAPTIONS_OWN_SAY: Mapping[Own, str] = {
     Own.DROP_CAPTION: "captions that are a reference of their image are left out",
     Own.DROP_REFERENCE: "a reference that equals the caption is removed",
     Own.DROP_FROM_IMAGE: _NO_JUDGED_REFERENCE,
+    Own.DROP_ONE_FROM_IMAGE: "of references that equal a judged caption of the image one is removed for each",
 }
 _PEOPLE = "people: rating against rating"
 _TIES_NOTE = (

@@ -38,8 +38,9 @@ _SPREAD = "Mean to max: single captions. Of images: means of each image's captio
 _METHOD = (
     "Round k holds out caption k of every image; an image with fewer captions starts again from its first. Each round "
     "is a corpus that a metric scores as any other: BLEU sums its counts, and CIDEr takes its document frequencies "
-    "from the references in it unless they were given. A corpus score here is the mean of the rounds'. Each caption "
-    "counts once in the spread over captions (micro), and in its image's mean (macro).",
+    "from the references in it unless they were given. A corpus score here is the mean of the rounds', our own "
+    "headline: with unequal numbers of captions it is neither average of Wang and Gaizauskas. Those are the means over "
+    "captions (micro), in which each caption counts once, and over images (macro), of each image's mean.",
     "After Wang and Gaizauskas, LREC 2016, “Cross-validating Image Description Datasets and Evaluation Metrics”.",
 )
 _CHARTS = (

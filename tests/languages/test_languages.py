@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from spicegraph_languages import wording
 from spicegraph_parser import InputError, extract, load_pipeline, read_conllu
-from spicegraph_parser.fronts import wording
 from spicegraph_parser.fronts.schemes import Scheme, to_basic
 from spicegraph_parser.fronts.spacy import caption_of
 from spicegraph_parser.fronts.tree import Columns
 from spicegraph_parser.fronts.ud2 import ud1_lines
-from spicegraph_parser.languages import ENGLISH, LANGUAGES, Language, find_language
+from spicegraph_parser.languages import ENGLISH, Language, find_language, language_tables
 from spicegraph_parser.spice.loose import DENIED
 from spicegraph_parser.spice.parse import Caption, Parse
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _FOLDER = Path(__file__).parents[1] / "cases" / "languages"
 
 
-@pytest.mark.parametrize("code", sorted(LANGUAGES))
+@pytest.mark.parametrize("code", sorted(language_tables()))
 def test_every_code_has_a_table_with_the_words_that_every_language_has(code: str) -> None:
     language = find_language(code)
     assert code in (language.code, language.wordnet)

@@ -25,7 +25,7 @@ from pyarrow import fs
 from ray.exceptions import RaySystemError, WorkerCrashedError
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_ray.corpus import (
+from spicegraph_scale.corpus import (
     PATH,
     TEXT,
     BlockScorer,
@@ -37,8 +37,8 @@ from spicegraph_ray.corpus import (
     check_rows,
     hashes_of,
 )
-from spicegraph_ray.engine import ABOUT, clear_errors, packed, score_on_ray, unpacked_rows
-from spicegraph_ray.objects import files_in, new_folder
+from spicegraph_scale.engine import ABOUT, clear_errors, packed, score_on_ray, unpacked_rows
+from spicegraph_scale.objects import files_in, new_folder
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.ngrams import DocumentFrequencies

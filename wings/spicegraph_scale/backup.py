@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spicegraph_parser.errors import DataError, InputError
-from spicegraph_service.store import StoreError, make_private
+from spicegraph_parser.errors import InputError
+from spicegraph_service.kit import StoreError, make_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from spicegraph_service.registry import StatePart
+    from spicegraph_service.kit import StatePart
 
 _FORMAT = 1
 _LISTING = "backup.json"
@@ -203,13 +203,3 @@ def _errors(folder: Path) -> Iterator[None]:
         raise StoreError(f"{folder}: {error}") from error
     except OSError as error:
         raise StoreError(f"{error.filename or folder}: {error.strerror or error}") from error
-
-
-def file_of(option: str, location: str, *, by: str) -> Path | None:
-    """Return the file of a place as the server's options name it; ``none`` and ``memory`` are none."""
-    if location in {"none", "memory"}:
-        return None
-    if "://" in location:
-        kind = location.partition("://")[0]
-        raise DataError(f"{option}: {kind} is backed up with {by}; give {option} none to leave it out")
-    return Path(location)

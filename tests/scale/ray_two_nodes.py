@@ -24,7 +24,7 @@ import redis
 from ray.cluster_utils import Cluster
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_ray.engine import score_on_ray, summarize_on_ray
+from spicegraph_scale.engine import score_on_ray, summarize_on_ray
 from spicegraph_scorer.metrics.bleu import Bleu
 from spicegraph_service.cli import main as command_line
 from spicegraph_service.engines import Task

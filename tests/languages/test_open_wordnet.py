@@ -15,8 +15,8 @@ import pytest
 from nltk.corpus.reader import WordNetCorpusReader
 
 from nltk_data import write_nltk_data
+from spicegraph_languages.open_wordnet import load_open_lexicon
 from spicegraph_parser import DataError, InputError, load_lexicon
-from spicegraph_parser.spice.open_wordnet import load_open_lexicon
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:

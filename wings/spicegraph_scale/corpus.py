@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from spicegraph_ray.objects import Folder
+    from spicegraph_scale.objects import Folder
     from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.metric import Metric, Weigh
 

@@ -26,7 +26,7 @@ import msgspec
 
 from spicegraph_parser.errors import DataError, InputError, SpicegraphError
 from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_ray.corpus import (
+from spicegraph_scale.corpus import (
     PATH,
     BlockScorer,
     CorpusJob,
@@ -38,7 +38,7 @@ from spicegraph_ray.corpus import (
     summarized,
     watched,
 )
-from spicegraph_ray.objects import Folder, ScoreFile, files_in, new_folder
+from spicegraph_scale.objects import Folder, ScoreFile, files_in, new_folder
 from spicegraph_scorer.core.items import CheckedItems
 from spicegraph_scorer.core.results import Result, Summary, result_of
 from spicegraph_scorer.metrics import make_metrics, metric_names

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.fronts.mending import adjectives, forms, is_compound, main_verbs, phrases_of_verbs
-from spicegraph_parser.fronts.tree import NAMING, NOMINAL, OBJECTS, OBLIQUE, SILENT, VERBAL, Columns, Sentence
+from spicegraph_languages.mending import adjectives, forms, is_compound, main_verbs, phrases_of_verbs
+from spicegraph_languages.tree import NAMING, NOMINAL, OBJECTS, OBLIQUE, SILENT, VERBAL, Sentence
+from spicegraph_parser.fronts.tree import Columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -6,6 +6,7 @@ import pytest
 import spacy
 
 from spicegraph import InputError, score_captions
+from wings import needs_graded
 
 FRENCH = ["Un chien brun est assis sur un canapé.", "Un chien marron est assis sur le divan."]
 ENGLISH_ONLY = ("meteor", "spice-g", "spider", "fluency")
@@ -17,6 +18,7 @@ def french() -> spacy.Language:
 
 
 @pytest.mark.model
+@needs_graded
 @pytest.mark.parametrize("metric", ENGLISH_ONLY)
 def test_an_english_metric_refuses_a_french_pipeline_and_french_documents(metric: str, french: spacy.Language) -> None:
     with pytest.raises(InputError, match="is made for English, not for fr"):

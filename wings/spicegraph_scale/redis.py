@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import msgspec
 
 from spicegraph_parser.errors import DataError
-from spicegraph_service.store import OWNER, READ, ReferenceSet, StoreError, StoreFullError, TokenRecord, parse_key
+from spicegraph_service.kit import OWNER, READ, ReferenceSet, StoreError, StoreFullError, TokenRecord, parse_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.fronts.tree import NAMING, NOMINAL, SILENT, SUBJECTS, VERBAL, Sentence
+from spicegraph_languages.tree import NAMING, NOMINAL, SILENT, SUBJECTS, VERBAL, Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
