@@ -235,7 +235,7 @@ def test_files_of_the_bundled_pipeline_are_hashed_once(monkeypatch: pytest.Monke
     def read_again(folder: Path) -> str:
         raise AssertionError(f"{folder} is read again")
 
-    monkeypatch.setattr(pipelines, "_digest", read_again)
+    monkeypatch.setattr(pipelines, "files_digest", read_again)
     assert load_pipeline().signature == signature
 
 

@@ -127,3 +127,33 @@ def test_attachment_in_captions(text: str, facts: set[tuple[str, ...]]) -> None:
     wrong = {("ivy", "sign", "cover"), ("plank", "hammer", "with"), ("man", "brush", "hold with")}
     wrong |= {("meme", "salad", "stare at"), ("dives",)}
     assert wrong.isdisjoint(caption.tuples)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("text", "facts", "wrong"),
+    [
+        ("Water is running and dishes are clanking.", {("dishes",)}, {("dishes", "water", "talk to")}),
+        ("A man speaks while a crowd cheers.", {("man",), ("crowd",)}, {("man", "crowd", "speak while")}),
+        ("A bell rings in the distance.", {("bell",)}, {("bell rings",)}),
+        ("Rain falls on a roof as thunder rumbles.", {("rain", "roof", "fall on"), ("thunder",)}, {("rumbles",)}),
+        ("Two boxes of apples stand on a cart.", {("boxes", "two")}, {("apples", "two")}),
+        (
+            "A dog that is held by a woman looks at a bird.",
+            {("woman", "dog", "hold"), ("dog", "bird", "look at")},
+            {("woman", "bird", "look at")},
+        ),
+        (
+            "A cake with candles is about to be cut by a girl.",
+            {("cake", "candles", "with")},
+            {("girl", "cake", "cut"), ("girl", "candles", "cut")},
+        ),
+        ("hands holding a knife", {("hands", "knife", "hold")}, set()),
+    ],
+)
+def test_clauses_numbers_and_relative_clauses(
+    text: str, facts: set[tuple[str, ...]], wrong: set[tuple[str, ...]]
+) -> None:
+    (caption,) = load_pipeline("scene").captions([text])
+    assert facts <= set(caption.tuples)
+    assert wrong.isdisjoint(caption.tuples)

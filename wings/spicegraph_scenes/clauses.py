@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
 from spicegraph_parser.spice.extraction import ApartReason
 from spicegraph_scenes.denial import Standing, hedged
-from spicegraph_scenes.relations import OFTEN, RECIPROCAL, is_preposition_word, last_preposition, own_name
+from spicegraph_scenes.relations import OFTEN, RECIPROCAL, is_preposition_word, last_preposition, own_name, stems
 from spicegraph_scenes.words import FINITE, NOUNS, PLURAL, PREPOSITIONS, WORDS
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _WITH: Final = "with"
 _REASONS: Final = {Standing.DENIED: ApartReason.DENIED, Standing.HEDGED: ApartReason.HEDGED}
+_BETWEEN_CLAUSES: Final = frozenset({"and", "while", "as", "when", "but"})
+_RELATIVE: Final = frozenset({"WDT", "WP"})
+_CLAUSE_ENDS: Final = frozenset({"CC", ",", ":", "WDT", "WP", "PRP"})
 _SIDE_BY_SIDE: Final = ["side", "by", "side"]
 
 
@@ -188,7 +191,81 @@ def _is_others(sentence: Sentence, noun: int, at: int) -> bool:
     is_part = tags[at] == "CD" or words[at] in WORDS["portions"]
     if not sentence.is_alone:
         return is_part or between != {"of"}
-    return is_part and between != {"of"} and [own for _, own in sentence.labels.attributes].count(at) > 1
+    return is_part and at < min(own for own, word in sentence.labels.attributes if word == at) < noun
+
+
+def apart_clauses(sentence: Sentence) -> Sentence:
+    """What is said of things in two clauses relates none of one to one of the other, but for what it has.
+
+    "water runs and dishes clank": relation dishes - talk to - water ->
+    """
+    starts = _clause_starts(sentence)
+    if not starts:
+        return sentence
+    words, tags = sentence.words, sentence.labels.tags
+    return sentence.deciding(
+        relations=[
+            row
+            for row in sentence.labels.relations
+            if not any(min(row[:2]) < start <= max(row[:2]) for start in starts)
+            or "PRP$" in tags[sentence.starts().get(max(row[:2]), max(row[:2])) : max(row[:2])]
+            or "than" in words[min(row[:2]) : max(row[:2])]
+        ]
+    )
+
+
+def _clause_starts(sentence: Sentence) -> list[int]:
+    """Return where clauses start behind "and" or "while": with a subject and its verb, where one with a verb ends."""
+    words, tags = sentence.words, (*sentence.labels.tags, "")
+    heads = {phrase.start: phrase.head for phrase in sentence.phrases}
+    starts = []
+    for at in [at for at in heads if words[at - 1] in _BETWEEN_CLAUSES]:
+        verb = next(own for own in range(heads[at] + 1, len(tags)) if tags[own] != "RB")
+        has_verb = any(tags[own] in FINITE and tags[own - 1] not in _RELATIVE for own in range(1, at))
+        if tags[verb] in FINITE and has_verb:
+            starts.append(at)
+    return starts
+
+
+def main_verbs(sentence: Sentence) -> Sentence:
+    """Who does what a verb behind a relative clause says is the clause's head; a passive verb is of its subject alone.
+
+    "a dog that is held by a woman bites a bird": relation woman - bite - bird -> relation dog - bite - bird
+    """
+    rows = sentence.labels.relations
+    for head, pronoun, verb in _behind_relatives(sentence):
+        rows = [_of_head(sentence, row, head, pronoun, verb) for row in rows]
+    inner = {row[:2] for row in rows}
+    return sentence.deciding(
+        relations=[
+            row
+            for row in dict.fromkeys(rows)
+            if not any(
+                (other, row[1]) in inner and other < row[1] < subject
+                for subject, other, name in rows
+                if (subject, name) == (row[0], row[2])
+            )
+        ]
+    )
+
+
+def _behind_relatives(sentence: Sentence) -> Iterator[tuple[int, int, int]]:
+    """Yield the nouns with a relative clause, its pronoun, and the verb behind it, if it has one verb of its own."""
+    words, tags = sentence.words, sentence.labels.tags
+    for _, head in sentence.phrases:
+        if tags[head + 1 : head + 2] in (["WDT"], ["WP"]):
+            end = next((at for at in range(head + 2, len(words)) if tags[at] in _CLAUSE_ENDS), len(words))
+            finite = [at for at in range(head + 2, end) if tags[at] in FINITE]
+            if len(finite) == 2 and tags[finite[1] - 1] in NOUNS:
+                yield head, head + 1, finite[1]
+
+
+def _of_head(sentence: Sentence, row: Relation, head: int, pronoun: int, verb: int) -> Relation:
+    """Return a relation that a verb states, as one of a head; any other as it is."""
+    subject, target, name = row
+    said = {stem for word in sentence.words[verb:target] for stem in stems(word)}
+    is_of_verb = pronoun < subject < verb < target and not said.isdisjoint(name.split())
+    return (head, target, name) if is_of_verb else row
 
 
 def instruments(sentence: Sentence) -> Sentence:

@@ -304,7 +304,8 @@ def _meant(tree: _Tree, at: int) -> Iterator[Scope]:
         yield from (
             Scope(at, (verb,), Standing.HEDGED)
             for verb in tree.under(at, _VERBS)
-            if tree.tags[verb] == "VB" and "to" in [tree.words[word] for word in tree.below[verb]]
+            if "VB" in {tree.tags[word] for word in (verb, *tree.under(verb, ("auxpass",)))}  # "to cut", "to be cut"
+            and "to" in [tree.words[word] for word in tree.below[verb]]
         )
 
 

@@ -48,6 +48,8 @@ PASSES: Final = (
     Pass(clauses.reciprocals, of_descriptions=False),
     Pass(clauses.comparisons, of_descriptions=False),
     Pass(clauses.of_others),
+    Pass(clauses.apart_clauses, of_descriptions=False),
+    Pass(clauses.main_verbs, of_descriptions=False),
     Pass(clauses.instruments, of_descriptions=False),
     Pass(phrases.shared_adjectives, WORDING_RULE, of_captions=False),
     Pass(clauses.denied_modifiers, WORDING_RULE),

@@ -49,6 +49,9 @@ _CODES: Final = {
     for tag in tags.split()
 }
 """Kinds of words in noun phrases, and what stands behind one that ends with an adjective."""
+_JOINTS: Final = frozenset({"and", "while", "as", "when", "but", ","})
+_BEFORE_SUBJECTS: Final = frozenset({"a", "an", "while", "as", "when"})
+"""What a subject in the singular stands behind, within two words of its noun."""
 _INNER: Final = r"(?:[JKCV]|P(?=[NCJK]))*"
 _PHRASE: Final = re.compile(rf"(?![VP])D*{_INNER}N(?:[NC]*N)?|D+{_INNER}J(?=$|B)")
 """A noun phrase by the kinds of its words; "V" is a value, which the network does not read."""
@@ -60,7 +63,9 @@ def verbs_behind_nouns(sentence: Sentence) -> Sentence:
     "a man in a helmet skis": tag skis NNS, object skis, attribute skis: helmet -> tag skis VBZ, object helmet
     """
     labels = sentence.labels
-    pairs = (*labels.parts, *labels.attributes)
+    said, before = sentence.said(), ("", "", *sentence.words)  # by the second word before each
+    silent = [(at, at - 1) for at in labels.objects if at - 1 not in said and before[at] in _BEFORE_SUBJECTS]
+    pairs = (*labels.parts, *labels.attributes, *silent)
     moved = {head: part for head, part in pairs if part == head - 1 and _ends_with_verb(sentence, head)}
     own = moved_ends(sentence, moved) if moved else sentence
     own = own.deciding(parts=[pair for pair in own.labels.parts if pair[1] not in moved])
@@ -72,14 +77,21 @@ def verbs_behind_nouns(sentence: Sentence) -> Sentence:
 def _ends_with_verb(sentence: Sentence, at: int) -> bool:
     """Say whether a name ends with a verb: behind what lives, or in -s behind a noun with its article."""
     words, tags = sentence.words, sentence.labels.tags
-    if not (FINITE.isdisjoint(tags) and {tags[at - 1], tags[at]} <= NOUNS):
+    if not (FINITE.isdisjoint(_clause_of(words, tags, at)) and {tags[at - 1], tags[at]} <= NOUNS):
         return False
     tag = _verb_tag(words[at - 1], words[at], is_plural=tags[at - 1] in PLURAL)
     base = verb_lemma(words[at])
-    if tag is None or sentence.names.known.isdisjoint((f"{base}ing", f"{base[:-1]}ing", f"{base}{base[-1:]}ing")):
-        return False
-    is_single = not {"a", "an"}.isdisjoint(words[max(0, at - 3) : at - 1])
-    return tag == "VBP" or (tag == "VBZ" and is_single and tags[at - 1] not in PLURAL)
+    if tag == "VBP":
+        return not sentence.names.known.isdisjoint((f"{base}ing", f"{base[:-1]}ing", f"{base}{base[-1:]}ing"))
+    is_subject = not _BEFORE_SUBJECTS.isdisjoint(words[max(0, at - 3) : at - 1])
+    return tag == "VBZ" and is_subject and tags[at - 1] not in PLURAL
+
+
+def _clause_of(words: Sequence[str], tags: Sequence[str], at: int) -> Sequence[str]:
+    """Return the tags of the clause around a word."""
+    start = next((before + 1 for before in range(at, -1, -1) if words[before] in _JOINTS), 0)
+    end = next((behind for behind in range(at, len(words)) if words[behind] in _JOINTS), len(words))
+    return tags[start:end]
 
 
 def _own_tag(sentence: Sentence, at: int, tag: str) -> str:

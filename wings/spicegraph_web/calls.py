@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import grpc
 from aiohttp import web
-from google.protobuf import descriptor_pool
+from google.protobuf import descriptor_pool, json_format
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
@@ -127,14 +127,14 @@ def error_plain(failure: FailedCallError) -> dict[str, Any]:
     details = []
     for packed in failure.details:
         kind = packed.type_url.rpartition("/")[2]
-        detail = {"type": kind, "value": b64encode(packed.value).decode().rstrip("=")}
+        detail: dict[str, Any] = {"type": kind, "value": b64encode(packed.value).decode().rstrip("=")}
         try:
             message = GetMessageClass(descriptor_pool.Default().FindMessageTypeByName(kind))()
         except KeyError:
             pass
         else:
             message.ParseFromString(packed.value)
-            detail["debug"] = codec.to_plain(message)
+            detail["debug"] = json_format.MessageToDict(message)
         details.append(detail)
     return {"code": name, "message": failure.message, **({"details": details} if details else {})}
 

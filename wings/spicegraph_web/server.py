@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import grpc
 from aiohttp import web
@@ -22,8 +23,6 @@ from spicegraph_web.openapi import openapi
 from spicegraph_web.report_page import RENDER, ReportPage
 
 if TYPE_CHECKING:
-    import asyncio
-
     from aiohttp.typedefs import Middleware
 
     from spicegraph_service.kit import DoorParts
@@ -53,6 +52,7 @@ class WebServer:
         self._health = parts.health
         self._tls = parts.tls
         self._reuse_port = config.reuse_port
+        self._grace_s = config.grace
         gateway = InnerGateway(parts.services, parts.interceptor)
         app = web.Application(middlewares=[_of_hosts(config.allowed_hosts), _across(config.origins), _safe])
         app.on_response_prepare.append(_add_headers)
@@ -90,7 +90,12 @@ class WebServer:
 
     async def stop(self) -> None:
         """Accept no more connections, let the calls under way finish for a while, and end the others."""
-        await self._runner.cleanup()
+        ending = asyncio.create_task(self._runner.cleanup())
+        # aiohttp waits as long again for the calls that it has cancelled.
+        await asyncio.wait({ending}, timeout=self._grace_s)
+        if not ending.done():
+            await self.hurry()
+        await ending
 
     async def hurry(self) -> None:
         """End the calls that :meth:`stop` waits for."""
@@ -118,7 +123,11 @@ class _Runner(web.AppRunner):
 
 
 class _Server(web.Server):
-    """Keeps the number of connections within bounds."""
+    """Keeps the number of connections within bounds: all together, and those of one address."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._hosts: dict[web.RequestHandler, str] = {}
 
     def __call__(self) -> web.RequestHandler:
         """Return what answers a new connection."""
@@ -127,8 +136,17 @@ class _Server(web.Server):
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         """Take a connection, or end it."""
         super().connection_made(handler, transport)
-        if len(self._connections) > MOST_CONNECTIONS:
+        peer = transport.get_extra_info("peername")
+        host = peer[0] if isinstance(peer, tuple) else ""  # a socket's file has no other addresses
+        self._hosts[handler] = host
+        of_host = sum(other == host for other in self._hosts.values()) if host else 0
+        if len(self._connections) > MOST_CONNECTIONS or of_host > MOST_CONNECTIONS // 2:
             transport.abort()
+
+    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
+        """Forget a connection."""
+        super().connection_lost(handler, exc)
+        self._hosts.pop(handler, None)
 
 
 class _Connection(web.RequestHandler):

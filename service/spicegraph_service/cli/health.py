@@ -13,6 +13,7 @@ import typer
 from grpc_health.v1 import health_pb2
 
 from spicegraph_parser.errors import InputError
+from spicegraph_service.client.address import proxy_options
 from spicegraph_service.output.terminal import printable, write_stdout
 
 _SERVING = "SERVING"
@@ -41,7 +42,9 @@ class TlsFiles:
         has_certificate = self.tls_client_cert is not None
         if has_certificate != (self.tls_client_key is not None) or (has_certificate and self.tls_ca is None):
             raise InputError("mutual TLS needs --tls-ca, --tls-client-cert and --tls-client-key")
-        options = [("grpc.ssl_target_name_override", self.server_name)] if self.server_name else []
+        options = proxy_options(address)
+        if self.server_name:
+            options.append(("grpc.ssl_target_name_override", self.server_name))
         if self.tls_ca is None:
             return grpc.insecure_channel(address, options)
         try:

@@ -20,6 +20,7 @@ from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_api.v1.methods import METHODS, Method
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
 from spicegraph_service.client import inputs, reports
+from spicegraph_service.client.address import proxy_options
 from spicegraph_service.client.errors import refusals
 from spicegraph_service.client.patience import Waiting
 from spicegraph_service.client.replies import ScoreReply
@@ -124,6 +125,7 @@ class _Opened:
         options: list[tuple[str, str | int]] = [
             ("grpc.service_config", self._config),
             ("grpc.max_receive_message_length", -1),
+            *proxy_options(address),
         ]
         if keepalive_s is not None:
             options += [

@@ -27,6 +27,7 @@ from spicegraph_service.rpc.status import (
     to_trailers,
     too_long,
     unavailable,
+    unread,
 )
 from spicegraph_service.store import DEFAULT_TENANT, StoreError
 
@@ -81,6 +82,7 @@ class Call:
     unanswered: int = 0  # pieces of a stream
     waits_since: float = math.inf  # for the next message of a stream
     gives_since: float = math.inf  # a response of a stream, to a client that takes it
+    patience_s: float = math.inf  # with a client that takes no response
 
     @property
     def tenant(self) -> str:
@@ -249,6 +251,8 @@ async def _while_allowed(identify: _Identify, call: Call, leaving: asyncio.Event
             try:
                 if leaving.is_set() and call.is_idle:
                     raise unavailable("STOPPING", "the server is stopping", _RETRY_S)
+                if time.monotonic() - call.gives_since >= call.patience_s:
+                    raise unread(call.patience_s)
                 await identify()
             except CallError as error:
                 ended.append(error)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from contextlib import aclosing, asynccontextmanager
+from collections import deque
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from spicegraph_service.builtin import ReportServing
-    from spicegraph_service.pool.report_tasks import Made
     from spicegraph_service.rpc.host import Host
     from spicegraph_service.rpc.interceptor import Context
 
@@ -41,6 +41,8 @@ _LONGEST_NAME = 200
 _MOST_EXAMPLES, _EXAMPLES = 1_000, 12
 _FEWEST_ITEMS = 100  # of whoever may see no words of a set: no count is of one caption
 _MOST_WAITING = 16  # reports that wait for their turn
+_MOST_UNREAD = 16  # reports that are made and wait in files for their readers
+_PATIENCE_S = 10.0  # with a reader that takes nothing
 _MOST_BYTES = 1 << 30  # of a report's items
 _LARGEST_MESSAGE = 64 << 20
 _CHUNK = 1 << 18
@@ -66,8 +68,8 @@ class ReportServicer(ReportServiceServicer):
     def __init__(self, host: Host, options: ReportServing) -> None:
         self._host = host
         self._memory = options.report_memory << 20
-        self._turns = asyncio.Semaphore(options.reports)
-        self._waiting = 0
+        self._turns = Turns(options.reports)
+        self._unread = 0  # reports that are made, until their callers have read them
         self._gauges = Gauges(host.telemetry.registry, options.report_gauges) if options.report_gauges else None
 
     async def Analyze(
@@ -79,16 +81,16 @@ class ReportServicer(ReportServiceServicer):
             task = await self._receive(request_iterator, folder)
             async with aclosing(self.run(task)) as steps:  # the process ends before its folder goes
                 async for step in steps:
-                    if isinstance(step, Working):
-                        yield pb.AnalyzeResponse(progress=pb.Progress(what=step.what, done=step.done, of=step.of))
-            output = Path(task.output)
-            if (size := output.stat().st_size) > _LARGEST_MESSAGE:
-                most = _LARGEST_MESSAGE >> 20
-                raise LimitError(f"the report has {size >> 20} MiB, the limit is {most}: leave out groups or examples")
-            response = pb.AnalyzeResponse.FromString(output.read_bytes())
-        if self._gauges is not None:
-            self._gauges.show(response.report)
-        yield response
+                    yield pb.AnalyzeResponse(progress=pb.Progress(what=step.what, done=step.done, of=step.of))
+            with self._count_unread(task) as output:
+                if (size := output.stat().st_size) > _LARGEST_MESSAGE:
+                    most = _LARGEST_MESSAGE >> 20
+                    fault = f"the report has {size >> 20} MiB, the limit is {most}: leave out groups or examples"
+                    raise LimitError(fault)
+                response = pb.AnalyzeResponse.FromString(output.read_bytes())
+                if self._gauges is not None:
+                    self._gauges.show(response.report)
+                yield response
 
     async def RenderReport(
         self, request_iterator: AsyncIterator[pb.RenderReportRequest], context: Context
@@ -99,10 +101,9 @@ class ReportServicer(ReportServiceServicer):
             task = await self._receive(request_iterator, folder)
             async with aclosing(self.run(task)) as steps:
                 async for step in steps:
-                    if isinstance(step, Working):
-                        yield pb.RenderReportResponse(progress=pb.Progress(what=step.what, done=step.done, of=step.of))
-            with Path(task.output).open("rb") as page:
-                yield pb.RenderReportResponse(size=Path(task.output).stat().st_size)
+                    yield pb.RenderReportResponse(progress=pb.Progress(what=step.what, done=step.done, of=step.of))
+            with self._count_unread(task) as output, output.open("rb") as page:
+                yield pb.RenderReportResponse(size=output.stat().st_size)
                 while chunk := page.read(_CHUNK):
                     yield pb.RenderReportResponse(chunk=chunk)
 
@@ -209,29 +210,105 @@ class ReportServicer(ReportServiceServicer):
         found = await self._host.references.resolve(settings.reference_set, named, first=first)
         return [item.references for item in found]
 
-    async def run(self, task: ReportTask) -> AsyncGenerator[Working | Made]:
-        """Have a task done when it is its turn; the process ends with the call, whoever ends it."""
-        if self._waiting >= _MOST_WAITING:
-            raise exhausted("REPORTS_FULL", f"{self._waiting} reports wait for their turn", 5.0)
-        self._waiting += 1
+    async def run(self, task: ReportTask) -> AsyncGenerator[Working]:
+        """Make a report in turn and yield the latest progress; the process ends with the call, whoever ends it."""
+        latest: asyncio.Queue[Working] = asyncio.Queue(1)
+        call = current_call()
+        call.patience_s = _PATIENCE_S
+        # The reader of the progress may be slow or frozen: the work does not wait for it.
+        making = asyncio.create_task(self._make(task, call.share, latest))
         try:
-            await self._turns.acquire()
+            while not making.done():
+                told = asyncio.create_task(latest.get())
+                await asyncio.wait({making, told}, return_when=asyncio.FIRST_COMPLETED)
+                if told.done():
+                    yield told.result()
+                told.cancel()
+            await making
         finally:
-            self._waiting -= 1
+            making.cancel()
+            await asyncio.wait({making})
+
+    async def _make(self, task: ReportTask, caller: str, latest: asyncio.Queue[Working]) -> None:
+        """Make a report when it is the caller's turn; ``latest`` has the last progress alone."""
         try:
-            async with ChildProcess.running("spicegraph_service.pool.reports") as process:
+            async with self._turns.take(caller), ChildProcess.running("spicegraph_service.pool.reports") as process:
                 step = decode_step(await process.ask(encode(task)))
                 while isinstance(step, Working):
-                    yield step
+                    if latest.full():
+                        latest.get_nowait()
+                    latest.put_nowait(step)
                     step = decode_step(await process.ask(b"go on"))
         except ProcessEndedError as error:
             message = "the report's process ended: it may have needed more memory than there is"
             raise CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "REPORT_ENDED", message) from error
-        finally:
-            self._turns.release()
         if isinstance(step, Failed):
             raise _error(step)
-        yield step
+
+    @contextmanager
+    def _count_unread(self, task: ReportTask) -> Iterator[Path]:
+        """Give the file of a report that is made, until it is read; refuse it if too many wait to be read."""
+        if self._unread >= _MOST_UNREAD:
+            raise exhausted("REPORTS_UNREAD", f"{self._unread} reports are made and not read yet", 5.0)
+        Path(task.items).unlink()
+        self._unread += 1
+        try:
+            yield Path(task.output)
+        finally:
+            self._unread -= 1
+
+
+class Turns:
+    """Slots for reports, given to waiting callers in turn."""
+
+    def __init__(self, slots: int) -> None:
+        self._free = slots
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    @asynccontextmanager
+    async def take(self, caller: str) -> AsyncIterator[None]:
+        """Hold a slot within the block; RESOURCE_EXHAUSTED where too many wait."""
+        if self._free:
+            self._free -= 1
+        else:
+            await self._wait(caller)
+        try:
+            yield
+        finally:
+            self._pass_on(caller)
+
+    async def _wait(self, caller: str) -> None:
+        waiting = sum(map(len, self._waiting.values()))
+        if waiting >= _MOST_WAITING:
+            raise exhausted("REPORTS_FULL", f"{waiting} reports wait for their turn", 5.0)
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(caller, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                self._pass_on(caller)  # the slot came at the same moment
+            elif turn in (turns := self._waiting.get(caller, deque())):
+                turns.remove(turn)
+                if not turns:
+                    del self._waiting[caller]
+            raise
+
+    def _pass_on(self, caller: str) -> None:
+        """Give a slot to the next of the callers, to ``caller`` if no other waits."""
+        others = (other for other in self._waiting if other != caller)
+        following = next(others, next(iter(self._waiting), None))
+        if following is None:
+            self._free += 1
+            return
+        turns = self._waiting.pop(following)
+        turn = turns.popleft()
+        if turns:
+            self._waiting[following] = turns  # behind the others
+        if turn.cancelled():
+            self._pass_on(caller)
+        else:
+            turn.set_result(None)
 
 
 def _form(given: pb.AnalysisSettings | pb.RenderSettings) -> tuple[str, str, pb.AnalysisSettings]:

@@ -127,6 +127,11 @@ def stalled(seconds: float) -> CallError:
     return CallError(grpc.StatusCode.ABORTED, "REQUEST_STALLED", f"no request came for {seconds:g} s")
 
 
+def unread(seconds: float) -> CallError:
+    """Return the error for a call whose client takes no response."""
+    return CallError(grpc.StatusCode.ABORTED, "READER_STALLED", f"the client took no response for {seconds:g} s")
+
+
 def to_call_error(error: Exception) -> CallError:  # noqa: PLR0911 (one for each kind of error)
     """Return the error that a client gets for an exception; an unforeseen one is logged under the id in its message."""
     match error:
