@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
@@ -151,6 +153,12 @@ class Bleu(NamedScorer):
         return [_corpus(score) for score in scores], [_each(score) for score in scores]
 
 
+@cache
+def _load_meteor_data(_cache_home: str | None) -> meteor.MeteorData:
+    """Return METEOR's data, loaded and checked once a process: some scripts call the scorer for every caption."""
+    return meteor.load_data()
+
+
 class Meteor(NamedScorer):
     """METEOR 1.5."""
 
@@ -160,7 +168,7 @@ class Meteor(NamedScorer):
         """Return the corpus score, and the scores by image in the order of ``gts``."""
         check_captions(gts, res)
         _without_java("METEOR")
-        data = meteor.load_data()
+        data = _load_meteor_data(os.environ.get("XDG_CACHE_HOME"))
         texts = [meteor.coco_texts([res[image_id][0]], [[text] for text in gts[image_id]]) for image_id in gts]
         (score,) = meteor.Meteor(data).total(meteor.score_texts(texts, data=data))
         return _corpus(score), _each(score)
@@ -177,7 +185,8 @@ class Rouge(NamedScorer):
 
     def compute_score(self, gts: Captions, res: Captions) -> tuple[np.float64, NDArray[np.float64]]:
         """Return the corpus score, and the scores by image in the order of ``gts``."""
-        statistics = [rouge.rouge_l_statistic(item) for item in split_items(gts, res)]
+        items = split_items(gts, res, separator=" ")  # as the original: a line's end stays with its last word
+        statistics = [rouge.rouge_l_statistic(item) for item in items]
         (score,) = rouge.RougeL().total(statistics)
         return np.float64(_corpus(score)), np.array(_each(score))
 
@@ -297,11 +306,14 @@ def _caption_faults(image_id: ItemId, side: str, captions: object) -> Iterator[F
                 yield Fault(name, f"{side}[{index}]", f"is {shown(caption)}, expected a string")
 
 
-def split_items(gts: Captions, res: Captions) -> list[TokenizedItem]:
+def split_items(gts: Captions, res: Captions, *, separator: str | None = None) -> list[TokenizedItem]:
     """Return the words of tokenized captions as items, in the order of ``gts``; refuse those that do not pair up."""
+    # ``separator``: what stands between words; by default any white space.
     check_captions(gts, res)
     return [
-        TokenizedItem(tuple(res[image_id][0].split()), tuple(tuple(text.split()) for text in references))
+        TokenizedItem(
+            tuple(res[image_id][0].split(separator)), tuple(tuple(text.split(separator)) for text in references)
+        )
         for image_id, references in gts.items()
     ]
 
