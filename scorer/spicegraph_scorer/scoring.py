@@ -350,7 +350,16 @@ def resources(
         loaded = replace(load_pipeline(pipeline), loose=loose) if isinstance(pipeline, str) else pipeline
         return FactCache(loaded, progress, keep=needs is None or sum(needed.facts for needed in needs) > 1)
 
-    return Resources(facts, progress, _with_language(data or MetricData(), pipeline, facts), evidence)
+    data = data or MetricData()
+    if metrics is None or _depend_on_language(metrics):
+        data = _with_language(data, pipeline, facts)
+    return Resources(facts, progress, data, evidence)
+
+
+def _depend_on_language(metrics: str | Sequence[str]) -> bool:
+    """Return whether a metric parses captions or is made for English; others need no pipeline."""
+    kinds = [METRICS[name].kind for name in metric_names(metrics)]
+    return any(kind.english or kind.needs.facts for kind in kinds)
 
 
 def _with_language(data: MetricData, pipeline: str | FactSource, facts: Callable[[], FactSource]) -> MetricData:

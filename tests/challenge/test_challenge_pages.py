@@ -133,7 +133,7 @@ class Site:
             ServedMetric(name, {"v": "1"}, corpus_dependent=False, parses=False, scores=names)
             for name, names in SCORES.items()
         )
-        service._state.workers = WorkerInfo("0", metrics=tuple(metrics))
+        service._state.workers = WorkerInfo("0", metrics=tuple(metrics), scene_pipeline="scene-1")
         started.set_result(server.web_port)
         await self._end.wait()
         await server.stop(1)
