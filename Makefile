@@ -78,6 +78,7 @@ lint: $(READY)  ## Style, formatting, types, the layers of the packages, and whe
 	$(BIN)/python tools/check_blocks.py
 	$(BIN)/lint-imports
 	$(BIN)/python tools/build_catalogue.py --check
+	$(BIN)/python tools/house.py --check
 
 hosts: .venv-hosts/.ready  ## Test the adapters against the tools themselves (Inspect, MLflow, Weave ...), in .venv-hosts
 	.venv-hosts/bin/python -m pytest -c tests/hosts/pytest.ini tests/hosts

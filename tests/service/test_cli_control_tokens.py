@@ -92,6 +92,7 @@ def test_the_best_of_several_candidates_keeps_the_rule(files):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.*")
+@pytest.mark.full("ray")
 def test_ray_does_the_same(files, capsys):
     pytest.importorskip("spicegraph_scale")
     pytest.importorskip("ray")

@@ -43,6 +43,7 @@ def test_the_scores_are_those_of_the_library(files):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.*")
+@pytest.mark.full("ray")
 def test_ray_scores_them_too(files, capsys):
     pytest.importorskip("spicegraph_scale")
     arguments = ("score", "a.jsonl", "--metrics", "bleu,spice", "--engine", "ray", "-o")
