@@ -86,12 +86,12 @@ class SpanGraph:
 
     @property
     def attributes(self) -> tuple[SpanAttribute, ...]:
-        """What is said of one object."""
+        """The attributes, each with its object."""
         return tuple([SpanAttribute(self.objects[part.object], *self._said(part)) for part in self.graph.attributes])
 
     @property
     def relations(self) -> tuple[SpanRelation, ...]:
-        """What is said of two objects."""
+        """The relations, each with its subject and object."""
         named, relations = self.objects, self.graph.relations
         return tuple([SpanRelation(named[part.subject], named[part.object], *self._said(part)) for part in relations])
 
@@ -107,7 +107,7 @@ class SpanGraph:
         return self.graph.to_networkx()
 
     def to_displacy(self) -> dict[str, Any]:
-        """Return what ``displacy.render(..., manual=True)`` draws, with style ``dep`` or ``span``.
+        """Return the input of ``displacy.render(..., manual=True)`` for style ``dep`` or ``span``.
 
         Arrows lead from subjects to objects and from objects to their attributes; below each word is its role.
         """
@@ -212,7 +212,7 @@ def create_scene_graph(nlp: Language, name: str, style: Literal["spice", "scene"
 
 
 def _graph(source: Doc | Span) -> SpanGraph:
-    """Return what ``._.scene_graph`` is of a document, or of a span: the facts all of whose words are in it."""
+    """Return the ``._.scene_graph`` of a document or span; a span's has only facts inside it."""
     doc = source.doc
     kept = kept_of(doc)
     if kept and kept.tokens == len(doc):

@@ -25,7 +25,7 @@ class DataError(SpicegraphError):
 
 @contextmanager
 def reading(path: object, what: str) -> Iterator[None]:
-    """Raise a DataError that a file cannot be read as what it should be, where numpy's arrays can't be read from it."""
+    """Turn errors from reading a file of numpy arrays into a DataError."""
     import zipfile  # noqa: PLC0415 (only who reads arrays needs it)
 
     try:
@@ -37,7 +37,7 @@ def reading(path: object, what: str) -> Iterator[None]:
 
 @contextmanager
 def needs_extra(name: str, purpose: str) -> Iterator[None]:
-    """Import within this what an extra installs: where it is absent, the error says how to install it.
+    """Import an extra's packages in this context; errors say how to install missing ones.
 
     Raises:
         DataError: a package is not installed.
@@ -63,7 +63,7 @@ _SHOWN_FAULTS: Final = 5
 
 
 def kind_of(value: object) -> str:
-    """Return what a value is, in the words of JSON.
+    """Return the type of a value, as JSON names it.
 
     Example:
         >>> kind_of(None), kind_of({}), kind_of(b""), kind_of(float("nan"))
@@ -91,7 +91,7 @@ def expect(value: object, types: type | tuple[type, ...], name: str, expected: s
 
 
 def expect_list(value: object, name: str, expected: str = "a list") -> None:
-    """Refuse what is no collection with an order, or a single string.
+    """Refuse a single string, a mapping or a value that is not iterable.
 
     Raises:
         InputError: the message names the argument, what it is and what was expected.

@@ -44,7 +44,7 @@ RUNTIMES: dict[str, str] = {"fast": "spicegraph_parser.caption_pipeline.integers
 
 
 class FrontEnd(Protocol):
-    """What parses captions: the bundled pipeline, a spaCy pipeline, or the scene parser."""
+    """Parser of captions: the bundled pipeline, a spaCy pipeline, or the scene parser."""
 
     def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
         """See :meth:`CaptionPipeline.parse`."""
@@ -55,7 +55,7 @@ class FrontEnd(Protocol):
 
 @runtime_checkable
 class TracedFrontEnd(FrontEnd, Protocol):
-    """What parses captions by passes, and tells what each changes."""
+    """Parser of captions by passes, which can trace each pass's changes."""
 
     def trace(self, texts: Iterable[str]) -> Iterator[str]:
         """See :meth:`CaptionPipeline.trace`."""
@@ -93,7 +93,7 @@ class CaptionPipeline:
         return self.front_end.captions(texts, batch_size=batch_size)
 
     def trace(self, texts: Iterable[str]) -> Iterator[str]:
-        """Yield lines of text: each sentence of captions, and below it what each pass changes.
+        """Yield lines of text: each sentence of captions, and below it each pass's changes.
 
         Raises:
             InputError: this pipeline has no passes.
@@ -110,7 +110,7 @@ class CaptionPipeline:
 
 @dataclass(frozen=True, slots=True)
 class RuleFrontEnd:
-    """SPICE's rules behind what parses captions: a :class:`FrontEnd`."""
+    """A :class:`FrontEnd` that applies SPICE's rules to a parser's captions."""
 
     parse: Callable[..., Iterator[Caption]]
 
@@ -177,7 +177,7 @@ def _named() -> list[str]:
 
 
 def load_runtime(name: str) -> tuple[()] | tuple[MakeProduct]:
-    """Load what the ending of a pipeline's name asks its network to run on: none for plain numpy.
+    """Load the runtime in a pipeline's name, such as ``+fast``; empty for plain numpy.
 
     Raises:
         DataError: there is no runtime of that name, or it is not installed.

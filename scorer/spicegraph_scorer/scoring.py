@@ -336,7 +336,7 @@ def resources(
     metrics: str | Sequence[str] | None = None,
     evidence: bool = True,
 ) -> Resources:
-    """Return what metrics are made from; the pipeline is loaded when the first of them asks for facts."""
+    """Return the resources for metrics; the pipeline is loaded lazily, on first use."""
     # Of the metrics that will be made and collect once it is known whether facts are kept; None: they are.
 
     @cache

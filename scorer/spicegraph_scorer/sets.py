@@ -64,7 +64,7 @@ class SetMetric(Metric[tuple[float | None, ...]]):
 
     @property
     def weigh(self) -> Weigh | None:
-        """What the metric weighs with, of which each image counts once."""
+        """The metric's weighting function, in which each image counts once."""
         return self.metric.weigh
 
     def collect(self, corpus: Corpus) -> list[tuple[float | None, ...]]:
@@ -74,7 +74,7 @@ class SetMetric(Metric[tuple[float | None, ...]]):
         return self._rows(metric.collect(spread), sizes)
 
     def defer(self, corpus: Corpus, *, evidence: bool = False) -> list[Any]:
-        """Return each item with what the metric keeps of its candidates, where scores depend on all items."""
+        """Return each item with its candidates' deferred data; without corpus weights, its scores."""
         if self.weigh is None:
             return self.collect(corpus)
         spread, sizes = self._spread(corpus)
@@ -82,7 +82,7 @@ class SetMetric(Metric[tuple[float | None, ...]]):
         return [(item, list(islice(kept, size))) for item, size in zip(corpus.items, sizes, strict=True)]
 
     def finish(self, kept: Sequence[Any], *, weights: Any = None) -> list[tuple[float | None, ...]]:
-        """Return the mean and the best of each score for all items, from what was kept of them."""
+        """Return each item's mean and best scores, computed from the deferred data."""
         if self.weigh is None:
             return list(kept)
         weights = self.weigh(Corpus(tuple(item for item, _ in kept))) if weights is None else weights
@@ -194,7 +194,7 @@ def score_sets(
     control_tokens: ControlTokens = "refuse",
     **fields: Unpack[DataFields],
 ) -> Result:
-    """Score the candidates of each image as a set: samples, beams, or what several annotators wrote.
+    """Score each image's candidates as a set: samples, beams, or several annotators' captions.
 
     Args:
         sets: the candidates of each image, at least one.

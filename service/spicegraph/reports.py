@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ErrorReport:
-    """What systems get wrong: HTML, Markdown or JSON; a notebook shows the page itself."""
+    """Error report as HTML, Markdown or JSON; notebooks display the page."""
 
     report: Report
 
@@ -80,7 +80,7 @@ def report(
     data: MetricData | None = None,
     **fields: Unpack[DataFields],
 ) -> ErrorReport:
-    """Show what systems get wrong, as ``spicegraph report`` does: rates of errors by kind, and each image's tuples.
+    """Return the error report of systems: error rates by kind, and each image's tuples.
 
     Args:
         systems: items by the name of their system; or the items of one system. All have the same ids and references.

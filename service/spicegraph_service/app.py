@@ -288,7 +288,7 @@ class Server:
         await leaving
 
     def reload(self) -> None:
-        """Read certificates and tokens anew; what cannot be read stays as it was."""
+        """Reload certificates and tokens; those that cannot be read stay unchanged."""
         self._reload_certificates()
         for service in self.services:
             service.reload()

@@ -112,7 +112,7 @@ def open_http() -> Any:
 
 
 def _load(group: str) -> Iterator[tuple[str, Any]]:
-    """Yield a group's entry points as ``name = module:attribute``, and what they name; wings left out are skipped."""
+    """Yield a group's entry points as ``name = module:attribute``, with their objects; missing wings skipped."""
     points = sorted(
         entry_points(group=group), key=lambda point: (not point.value.startswith(_PACKAGE), point.name, point.value)
     )

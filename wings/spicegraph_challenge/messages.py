@@ -93,7 +93,7 @@ def check_settings(settings: pb.SubmissionSettings) -> None:
 
 
 def method_name(settings: pb.SubmissionSettings, splits: Iterable[str]) -> str:
-    """Return the method's name: the given one, or what the file's name says."""
+    """Return the given method name, or the one in the file name."""
     if settings.method.strip():
         return settings.method.strip()
     named = method_of(settings.file_name, splits)
@@ -148,7 +148,7 @@ def moment_of(field: str, value: Timestamp) -> datetime | None:
 
 
 def new_settings(message: pb.ChallengeSettings, info: WorkerInfo) -> pb.ChallengeSettings:
-    """Return the settings that a request describes, with groups of metrics spelled out; ``info``: what workers do."""
+    """Return a request's settings, with metric groups spelled out and checked against the workers' ``info``."""
     settings = pb.ChallengeSettings()
     settings.CopyFrom(message)
     try:

@@ -67,12 +67,12 @@ if TYPE_CHECKING:
 
 
 def _reads(work: _Work[_Request, _Response]) -> _Call[_Request, _Response]:
-    """Make a call of what a transaction does that changes nothing."""
+    """Make a call from a read-only transaction."""
     return _call(work, writes=False)
 
 
 def _writes(work: _Work[_Request, _Response]) -> _Call[_Request, _Response]:
-    """Make a call of what a transaction does."""
+    """Make a call from a writing transaction."""
     return _call(work, writes=True)
 
 
@@ -135,7 +135,7 @@ class ChallengeServicer(ChallengeServiceServicer):
 
     @_reads
     def GetChallenge(self, request: pb.GetChallengeRequest, at: Turn) -> pb.GetChallengeResponse:
-        """Return a challenge, and what the caller may still submit."""
+        """Return a challenge, and the caller's quota."""
         challenge = catalogue.find_shown(at.session, at.account, request.name)
         used = submissions.usage(at.session, challenge, at.account, at.now)
         of_splits = {split.name: submissions.usage(at.session, split, at.account, at.now) for split in challenge.splits}
@@ -172,7 +172,7 @@ class ChallengeServicer(ChallengeServiceServicer):
 
     @_writes
     def SetChallengeMember(self, request: pb.SetChallengeMemberRequest, at: Turn) -> pb.SetChallengeMemberResponse:
-        """Say what a user may do in a challenge."""
+        """Set a user's role in a challenge."""
         role = messages.word_of("role", pb.ChallengeRole.DESCRIPTOR, request.role, MemberRole)
         challenge = catalogue.find_challenge(at.session, request.challenge)
         if request.user != at.account.name:  # who may not, does not learn which users there are

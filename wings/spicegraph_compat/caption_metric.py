@@ -33,7 +33,7 @@ _SUFFIXES = {"pr": "precision", "re": "recall"}
 
 
 def flat_scores(result: Result, *, by_category: bool = True) -> dict[str, float]:
-    """Return a result's corpus scores as floats under lower-case keys; what is undefined is NaN.
+    """Return a result's corpus scores as floats under lower-case keys; undefined scores are NaN.
 
     SPICE gives ``spice``, ``spice_precision``, ``spice_recall`` and, for every category, ``spice_color_f``,
     ``spice_color_precision``, ``spice_color_recall``; every other metric its name (``bleu_4``, ``rouge_l``,
@@ -103,7 +103,7 @@ class CaptionMetric:
     def compute(
         self, *, predictions: Sequence[str] | None = None, references: References | None = None
     ) -> dict[str, float]:
-        """Score what was kept and what is given, by :func:`flat_scores`, and forget it."""
+        """Return the :func:`flat_scores` of all added and given captions, and reset the metric."""
         parts = [self._paired(self._predictions, self._references)] if self._predictions else []
         if predictions is not None or references is not None:
             parts.append(self._paired(predictions or (), references or ()))

@@ -83,7 +83,7 @@ class SpiceMetric:
         return self.forward(preds, target)
 
     def merge_state(self, incoming: SpiceMetric) -> None:
-        """Add what another metric has seen."""
+        """Add another metric's state."""
         self.sums = self.sums + incoming.sums
 
 

@@ -208,7 +208,7 @@ class Chair(Metric[ChairStatistic]):
         return statistics
 
     def _statistic(self, candidate: str, objects: frozenset[str]) -> ChairStatistic:
-        """Return the counts of a candidate; ``objects``: what there is."""
+        """Return the counts of a candidate; ``objects``: those in the image."""
         named = [mention._replace(hallucinated=mention.object not in objects) for mention in mentions(candidate)]
         right = {mention.object for mention in named if not mention.hallucinated}
         wrong = sum(mention.hallucinated for mention in named)
@@ -224,7 +224,7 @@ class Chair(Metric[ChairStatistic]):
         return tuple(Score(name, _value(corpus[name][0]), tuple(map(_value, each[name]))) for name in NAMES)
 
     def columns(self, statistics: Sequence[ChairStatistic]) -> Matrix:
-        """Return what the corpus scores sum, (items, 6): the dividend and the divisor of each score."""
+        """Return the dividend and the divisor of each score for each item, (items, 6)."""
         rows = [(s.hallucinated, s.mentioned, s.hallucinated > 0, 1, s.said, s.objects) for s in statistics]
         return np.array(rows, np.float64).reshape(-1, 6)
 

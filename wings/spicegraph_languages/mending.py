@@ -49,7 +49,7 @@ def _is_like_adjective(tree: Sentence, position: int) -> bool:
 
 
 def _is_like_prenominal(tree: Sentence, position: int) -> bool:
-    """Say whether what hangs behind an adjective as another one is its noun: "vieil escalier"."""
+    """Say whether an adjective's "amod" behind it is really its noun: "vieil escalier"."""
     is_one = tree.language.adjectives.get(tree.forms[position]) in tree.language.prenominal
     behind = tree.children(position, "amod")
     return is_one and position + 1 in behind and tree.forms[position + 1] not in tree.language.adjectives
@@ -110,7 +110,7 @@ def _conjugate(tree: Sentence, position: int) -> None:
 
 
 def _features_by_ending(tree: Sentence, position: int, ending: str) -> str:
-    """Return the features of the verb that a word is by its ending and what is beside it, or nothing."""
+    """Return the verb features implied by a word's ending and neighbours, or an empty string."""
     behind = tree.universal[position + 1 : position + 2]
     if ending.endswith("ant") and behind in (["DET"], ["ADP"]):
         return "Tense=Pres|VerbForm=Part"
@@ -160,7 +160,7 @@ def _noun_of(tree: Sentence, adjective: int) -> int:
 
 
 def _heir(tree: Sentence, position: int, noun: int) -> int:
-    """Return what takes a word's place: a verb that hangs on it, its subject, or what its noun hangs on."""
+    """Return the dependent that replaces a word: a verb, subject, or ancestor of its noun."""
     below = tree.children(position)
     verbs = [p for p in below if tree.universal[p] in VERBAL or tree.children(p, "cop", "aux:pass")]
     subjects = tree.children(position, *SUBJECTS)
@@ -188,7 +188,7 @@ def _noun_before(tree: Sentence, position: int) -> int:
 
 
 def adjectives(tree: Sentence) -> None:
-    """An adjective's tag, where only its label says what it is; and its noun: the one in front of it that agrees."""
+    """Tag words labelled "amod" as adjectives, and hang them on the agreeing noun in front."""
     for position in range(1, tree.size + 1):
         if tree.labels[position] != "amod":
             continue
@@ -229,7 +229,7 @@ def is_compound(tree: Sentence, noun: int) -> bool:
 
 
 def phrases_of_verbs(tree: Sentence) -> None:
-    """``un homme dormant dans une chambre``: what stands right behind a verb is the verb's, not its subject's."""
+    """``un homme dormant dans une chambre``: the phrase behind a verb hangs on it."""
     for noun in range(2, tree.size + 1):
         head, verb = tree.heads[noun], _verb_before(tree, noun)
         label = tree.labels[noun].partition(":")[0]

@@ -29,7 +29,7 @@ _MEMORY: Final = 200_000  # words whose concept is kept
 
 
 class _Synset(NamedTuple):
-    """What nltk's reader asks a synset for, and its number."""
+    """Synset by its number, with the methods that nltk's reader calls."""
 
     number: int
     part: str
@@ -93,7 +93,7 @@ class OpenLexicon:
 
 
 def _tables() -> tuple[str, Any]:
-    """Return the package of tables that is installed, by name, and what reads it; else a LookupError."""
+    """Return the installed tables' package name and reader, or raise a LookupError."""
     packages = {name: LazyCorpusLoader(name, CorpusReader, r".*/wn-data-.*\.tab", encoding="utf8") for name in _TABLES}
     for package, tables in packages.items():
         with suppress(LookupError):

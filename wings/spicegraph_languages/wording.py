@@ -71,7 +71,7 @@ def _stands(tree: Sentence, start: int, phrase: tuple[str, ...]) -> bool:
 
 
 def _hand_over(tree: Sentence, word: int, words: Sequence[int], to: int, *, copula: str = "cop") -> None:
-    """Hang what hangs on one of the words of a phrase, and is none of them, on another word."""
+    """Hang a phrase word's dependents outside of the phrase on another word."""
     for child in tree.children(word):
         if child not in words:
             label = tree.labels[child]
@@ -110,7 +110,7 @@ def _governed(tree: Sentence, last: int) -> int:
 
 
 def _articles(tree: Sentence) -> None:
-    """``chargent du coton``, ``des hommes``: what is written like a preposition is an article."""
+    """``chargent du coton``, ``des hommes``: partitives tagged as prepositions become articles."""
     for position in range(1, tree.size + 1):
         noun, head = tree.heads[position], tree.heads[tree.heads[position]]
         if tree.labels[position] != "case" or tree.forms[position] not in tree.language.partitive or noun < position:
@@ -241,7 +241,7 @@ def _lacks_subject(tree: Sentence, verb: int) -> bool:
 
 
 def _subject_of(tree: Sentence, verb: int) -> int:
-    """Return what a verb is said of: its subject, the noun that it hangs on, or what there is."""
+    """Return a verb's subject, else the noun that it hangs on; expletives give the object."""
     noun = tree.subject(verb) or (tree.heads[verb] if tree.labels[verb] == "acl" else 0)
     if tree.labels[noun].startswith("expl"):
         noun = next(iter(tree.children(verb, "obj")), 0)
@@ -249,7 +249,7 @@ def _subject_of(tree: Sentence, verb: int) -> int:
 
 
 def _is_worn(tree: Sentence, noun: int) -> bool:
-    """Say whether a noun only describes another one, so that what follows is about that: "en uniforme"."""
+    """Say whether a noun only modifies another, which later phrases then describe: "en uniforme"."""
     is_plain = tree.case(noun) and not tree.children(noun, "det", "nummod", "nmod:poss")
     return bool(is_plain) and tree.labels[noun] == "nmod" and tree.universal[tree.heads[noun]] in NAMING
 
@@ -315,7 +315,7 @@ def _participles(tree: Sentence) -> None:
 
 
 def _pronouns(tree: Sentence) -> None:
-    """Reflexive pronouns act on nothing; what is somebody's is a relation."""
+    """Label possessives as relations and reflexives as expletives; tag indefinite pronouns as nouns."""
     for position in range(1, tree.size + 1):
         if tree.universal[position] not in {"PRON", "DET"}:
             continue

@@ -33,7 +33,7 @@ _WITHOUT_LOG = "PRAGMA journal_mode = DELETE"  # one file, without a log beside 
 
 
 class BackupListing(msgspec.Struct, frozen=True):
-    """What a backup holds: sizes in bytes and SHA-256 of its databases, and the names of uploaded files."""
+    """Contents of a backup: databases with size and SHA-256, and names of uploaded files."""
 
     format: int
     version: str
@@ -63,7 +63,7 @@ def make_backup(parts: Sequence[StatePart], folder: Path) -> BackupListing:
 
 
 def _check_there(parts: Sequence[StatePart]) -> None:
-    """Refuse to back up nothing, or what is not there."""
+    """Refuse an empty backup, or one of missing files."""
     databases, uploads = _databases(parts), _uploads(parts)
     if not databases and uploads is None:
         raise InputError("there is nothing to back up: name a store, a challenge database or a folder of files")
@@ -75,7 +75,7 @@ def _check_there(parts: Sequence[StatePart]) -> None:
 
 
 def _copied(parts: Sequence[StatePart], folder: Path) -> BackupListing:
-    """Copy databases, and then the files that they need; return what is there."""
+    """Copy databases, then the files that they need; return the listing."""
     databases, uploads = _databases(parts), _uploads(parts)
     for name, path in databases.items():
         _copy_database(path, folder / name)
@@ -114,7 +114,7 @@ def restore_backup(folder: Path, parts: Sequence[StatePart]) -> BackupListing:
 
 
 def _check_free(listing: BackupListing, folder: Path, parts: Sequence[StatePart]) -> None:
-    """Refuse to put back what a backup lacks, or over what is there."""
+    """Refuse to restore parts missing in the backup, or over existing files."""
     for name, path in _databases(parts).items():
         if name not in listing.databases:
             raise InputError(f"{folder}: holds no {name}")
@@ -130,7 +130,7 @@ def _check_free(listing: BackupListing, folder: Path, parts: Sequence[StatePart]
 
 
 def check_backup(folder: Path) -> BackupListing:
-    """Check that a backup holds what it lists, byte for byte."""
+    """Check a backup against its listing, byte for byte; return the listing."""
     try:
         listing = msgspec.json.decode((folder / _LISTING).read_bytes(), type=BackupListing)
     except (OSError, msgspec.DecodeError) as error:

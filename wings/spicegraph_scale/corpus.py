@@ -63,11 +63,11 @@ class RowReader:
     control_tokens: ControlTokens = "refuse"
 
     def items(self, rows: pa.Table) -> tuple[tuple[Item, ...], list[Fault]]:
-        """Return the items, and every fault of what is not an item; a place is the name of the file."""
+        """Return the items, and the faults of invalid rows, located by file name."""
         return items_of(self.records(rows), empty=self.empty, control_tokens=self.control_tokens)
 
     def records(self, rows: pa.Table) -> Records:
-        """Return what the items are made of."""
+        """Return the raw records of the items."""
         names = [path.rpartition("/")[2] for path in rows.column(PATH).to_pylist()]
         if self.columns is not None:
             return table_records("Parquet", self.columns, zip(names, rows.to_pylist(), strict=True), [])
@@ -86,7 +86,7 @@ class RowReader:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What the first pass says of some rows."""
+    """Result of the first pass over some rows."""
 
     fingerprint: Fingerprint | None  # ``None`` without items
     integers: int  # how many ids are numbers
@@ -131,7 +131,7 @@ def find_rows(rows: pa.Table, *, reader: RowReader, wanted: Hashes) -> list[tupl
 
 
 class Keep(Enum):
-    """What scored blocks return besides the sums: nothing, every item's statistics, or rows of scores."""
+    """Output of scored blocks besides the sums: none, statistics per item, or score rows."""
 
     SUMS = auto()
     STATISTICS = auto()
@@ -140,7 +140,7 @@ class Keep(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CorpusJob:
-    """What every actor must know."""
+    """Configuration that every actor gets."""
 
     reader: RowReader
     pipeline: str
@@ -156,7 +156,7 @@ class CorpusJob:
 
 @dataclass(frozen=True, slots=True)
 class ScoredBlock:
-    """What an actor makes of some items, and what the metrics warned of."""
+    """Scores of one block of items, with the metrics' warnings."""
 
     items: int
     warnings: tuple[tuple[type[Warning], str], ...]
@@ -167,7 +167,7 @@ class ScoredBlock:
 
 
 class BlockScorer:
-    """What scores the blocks of a job in one process: a loaded pipeline and the metrics."""
+    """Scorer of a job's blocks in one process, with a loaded pipeline and the metrics."""
 
     def __init__(self, job: CorpusJob) -> None:
         self._job = job
@@ -235,7 +235,7 @@ Mapped: TypeAlias = "Callable[[Callable[[pa.Table], Any]], Iterator[Any]]"
 def checked_corpus(
     mapped: Mapped, reader: RowReader, source: str, *, weigh: Sequence[Weigh], keep: bool, progress: Progress | None
 ) -> CorpusTotals:
-    """Check every item; return what a corpus without faults is."""
+    """Check every item; return the totals of the corpus, or raise its faults."""
     check = partial(check_rows, reader=reader, release=version("spicegraph"), weigh=weigh, keep=keep)
     totals = CorpusTotals()
     with TemporaryDirectory(prefix="spicegraph-") as folder:
@@ -258,7 +258,7 @@ def checked_corpus(
 
 
 class CorpusTotals:
-    """What the blocks say together, see :class:`Checked`; there is no fingerprint before the first item."""
+    """Totals over the :class:`Checked` blocks; there is no fingerprint before the first item."""
 
     fingerprint: Fingerprint
 
@@ -285,7 +285,7 @@ class CorpusTotals:
         self.items += checked.items
 
     def weights(self) -> tuple[Any, ...]:
-        """Return what each function that was asked for counts; it is kept no longer."""
+        """Return the total of each weighing function, and drop them."""
         while len(self._weights) > 1:
             self._join()
         return self._weights.pop()[1]
@@ -312,7 +312,7 @@ def _repeated(mapped: Mapped, reader: RowReader, seen: SeenIds) -> tuple[list[Fa
 
 
 def watched(parts: Iterable[ScoredBlock], corpus: CorpusTotals, progress: Progress | None) -> Iterator[ScoredBlock]:
-    """Yield the scored parts that hold items, say how many there are, and warn at the end of what scoring warned of."""
+    """Yield the scored parts that hold items, report progress, and issue the warnings last."""
     said: dict[tuple[type[Warning], str], None] = {}
     done = 0
     for part in parts:
@@ -352,7 +352,7 @@ def hashes_of(ids: Iterable[ItemId]) -> Hashes:
 
 
 class SeenIds:
-    """Hashes of ids, in sorted runs: what does not fit in memory lies in files of a folder."""
+    """Hashes of ids, in sorted runs that spill to files of a folder."""
 
     def __init__(self, folder: Path, *, run: int = _RUN) -> None:
         self._folder = folder
@@ -386,7 +386,7 @@ class SeenIds:
 
 
 def _ranges(runs: list[Hashes]) -> Iterator[Hashes]:
-    """Yield what all sorted runs hold together, sorted, in ranges that are each about as large as a run."""
+    """Yield the sorted union of all runs, in ranges about as large as a run."""
     starts = [0] * len(runs)
     for number in range(1, len(runs) + 1):
         end = number * 2 ** (8 * _BYTES) // len(runs)

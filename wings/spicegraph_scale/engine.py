@@ -139,7 +139,7 @@ def _whole_file(location: str) -> Iterator[ScoreFile]:
 
 
 def _scored(rows: Dataset, job: CorpusJob, corpus: CorpusTotals, task: Task) -> Iterator[ScoredBlock]:
-    """Return what the actors make of the items, in their order; at the end it warns of what they warned of."""
+    """Return the actors' scored blocks in order; their warnings are issued at the end."""
     import ray  # noqa: PLC0415 (an extra)
     from ray.data import ActorPoolStrategy  # noqa: PLC0415
 
@@ -213,7 +213,7 @@ class _Actor:
 
 
 def packed(function: Callable[[pa.Table], object], rows: pa.Table) -> pa.Table:
-    """Return what a function makes of rows, or its error of ours, in a table for :func:`unpacked_rows`."""
+    """Return a function's result for rows, or its SpicegraphError, as a table for :func:`unpacked_rows`."""
     import pyarrow as pa  # noqa: PLC0415 (an extra)
 
     try:
@@ -233,7 +233,7 @@ def unpacked_rows(blocks: Dataset) -> Iterator[Any]:
 
 
 def _read(task: Task, filesystem: Any, paths: list[str]) -> tuple[Dataset, RowReader]:
-    """Return the rows of the files, and what makes items of them."""
+    """Return the rows of the files, and the reader that makes items of them."""
     from ray.data import read_parquet, read_text  # noqa: PLC0415 (an extra)
 
     is_parquet = {path.endswith(".parquet") for path in paths}
@@ -313,7 +313,7 @@ def _connect(ray: Any, workers: int) -> None:
 
 @contextmanager
 def clear_errors(source: str) -> Iterator[None]:
-    """Raise what failed on some machine as if it had failed here, with the first line of the cause's message."""
+    """Raise errors from other machines as local errors, with the first line of the cause."""
     from ray.exceptions import RayError  # noqa: PLC0415 (an extra)
 
     try:

@@ -37,7 +37,7 @@ def files_in(location: str) -> tuple[Any, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder that files are written to, from any machine; ``place`` is what it was called."""
+    """Output folder that any machine can write to; ``place`` is its name as given."""
 
     place: str
     filesystem: Any

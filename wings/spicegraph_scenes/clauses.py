@@ -29,7 +29,7 @@ _SIDE_BY_SIDE: Final = ["side", "by", "side"]
 
 
 def not_seen(sentence: Sentence) -> Sentence:
-    """What is denied or hedged.
+    """Mark the words that are denied or hedged.
 
     "neither of the dogs wears a collar": -> denied wears, denied collar
     """
@@ -41,7 +41,7 @@ def not_seen(sentence: Sentence) -> Sentence:
 
 
 def denied_modifiers(sentence: Sentence) -> Sentence:
-    """Modifiers that deny and say nothing else, which the network does not read: what is denied is an object.
+    """Add the objects, attributes and relations of negating modifiers, which the network does not read.
 
     "a man without a red hat": -> object hat, attribute hat: red, relation man - with - hat
     """
@@ -52,7 +52,7 @@ def denied_modifiers(sentence: Sentence) -> Sentence:
 
 
 def _with_modifier(sentence: Sentence, scope: Scope) -> Sentence:
-    """Return a sentence with the objects of a modifier, and what lacks them."""
+    """Return a sentence with a modifier's objects and attributes, and relations from its owner."""
     tags, objects = sentence.labels.tags, sentence.labels.objects
     own = list(_nouns(sentence, scope))
     before = [(head, at) for start, head in own for at in range(start, head)]
@@ -80,7 +80,7 @@ def _nouns(sentence: Sentence, scope: Scope) -> Iterator[tuple[int, int]]:
 
 
 def denied_objects(sentence: Sentence) -> Sentence:
-    """What a clause denies is an object of its own, so that it can be told apart.
+    """Make denied nouns objects of their own, and no attributes of other nouns.
 
     "there is no fire hydrant": -> object hydrant, name fire hydrant
     """
@@ -92,7 +92,7 @@ def denied_objects(sentence: Sentence) -> Sentence:
 
 
 def _told_apart(sentence: Sentence, denied: Collection[int]) -> Sentence:
-    """Return a sentence in which what is denied is no attribute, has no part that is not, and is an object."""
+    """Return a sentence whose denied nouns are objects, not attributes, with denied name parts only."""
     labels = sentence.labels
     of_others = [pair for pair in labels.attributes if pair[1] in denied]
     own = sentence.deciding(
@@ -114,7 +114,7 @@ def _as_objects(sentence: Sentence, denied: Collection[int]) -> Sentence:
 
 
 def reciprocals(sentence: Sentence) -> Sentence:
-    """What several do to "each other", "one another" or "side by side" relates them to themselves, with their number.
+    """Add relations, and numbers as attributes, for "each other", "one another" and "side by side".
 
     "two giraffes stand next to each other": -> relation giraffes - stand next to - giraffes
     """
@@ -147,7 +147,7 @@ def _several(sentence: Sentence, at: int) -> Sequence[int]:
 
 
 def _reciprocal_name(sentence: Sentence, subject: int, at: int) -> str | None:
-    """Return what several do to each other: the verb's base and prepositions, or prepositions alone."""
+    """Return the name of a reciprocal relation: verb base and prepositions, prepositions alone, or None."""
     words = sentence.words
     name = own_name(words, sentence.labels.tags, subject + 1, at)
     if words[at] == _SIDE_BY_SIDE[0]:
@@ -157,7 +157,7 @@ def _reciprocal_name(sentence: Sentence, subject: int, at: int) -> str | None:
 
 
 def comparisons(sentence: Sentence) -> Sentence:
-    """What is bigger than a thing is related to it by this alone.
+    """Replace relations between two compared things by the comparison ("bigger than") alone.
 
     "a ball bigger than a head": relation ball - have - head -> relation ball - bigger than - head
     """
@@ -171,7 +171,7 @@ def comparisons(sentence: Sentence) -> Sentence:
 
 
 def of_others(sentence: Sentence) -> Sentence:
-    """What belongs to another thing: a clause behind "as", and in captions the number of the noun that it stands at.
+    """Drop "as" relations to a clause's subject, and attributes that belong to other nouns.
 
     "two cows have hooves": attribute hooves: two ->
     """
@@ -195,7 +195,7 @@ def _is_others(sentence: Sentence, noun: int, at: int) -> bool:
 
 
 def apart_clauses(sentence: Sentence) -> Sentence:
-    """What is said of things in two clauses relates none of one to one of the other, but for what it has.
+    """Drop relations across clauses, except those of possession ("its") and comparison ("than").
 
     "water runs and dishes clank": relation dishes - talk to - water ->
     """
@@ -228,7 +228,7 @@ def _clause_starts(sentence: Sentence) -> list[int]:
 
 
 def main_verbs(sentence: Sentence) -> Sentence:
-    """Who does what a verb behind a relative clause says is the clause's head; a passive verb is of its subject alone.
+    """Correct subjects of verbs behind relative clauses; relate passive verbs to their own subject only.
 
     "a dog that is held by a woman bites a bird": relation woman - bite - bird -> relation dog - bite - bird
     """
@@ -280,7 +280,7 @@ def instruments(sentence: Sentence) -> Sentence:
 
 
 def _used(row: Relation, rows: Sequence[Relation]) -> Relation:
-    """Return the relation of a tool, by who does what is done last before it; any other as it is."""
+    """Return a tool's relation from the subject of the last action before it, if any."""
     before = [own for own in rows if own[1] < row[1] and own[2] not in OFTEN]
     done = [own for own in before if not is_preposition_word(own[2].partition(" ")[0])]
     subject, _, name = max(done, key=lambda own: own[1], default=row)

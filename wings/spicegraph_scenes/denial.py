@@ -23,7 +23,7 @@ _LACKS: Final = "with"
 
 
 class Standing(StrEnum):
-    """How what a scope covers stands: it is not so, it is only meant or feared, or it is there and left out."""
+    """Standing of a scope's words: denied, hedged, or excepted (there, but left out)."""
 
     DENIED = "denied"
     HEDGED = "hedged"
@@ -31,7 +31,7 @@ class Standing(StrEnum):
 
 
 class Scope(NamedTuple):
-    """What a trigger covers; positions count from 1.
+    """Words that a trigger denies, hedges or excepts; positions count from 1.
 
     Attributes:
         trigger: the word that denies.
@@ -107,7 +107,7 @@ class _Tree:
 
 
 def _things(tree: _Tree, noun: int, *, listed: bool = True) -> list[int]:
-    """Return a noun with what is said of it and what it is of, and the nouns that "or" joins to it."""
+    """Return a noun with its modifiers, its "of" nouns and the nouns joined to it."""
     out = [noun, *tree.under(noun, _BESIDE)]
     for other in tree.under(noun, ("nmod", "nmod:of")):
         if "of" in tree.words_under(other, ("case",)) and not tree.is_definite(other):
@@ -233,7 +233,7 @@ def _hardly(tree: _Tree, at: int) -> Iterator[Scope]:
 
 
 def _few(tree: _Tree, at: int) -> Iterator[Scope]:
-    """Scope of "few of the seats are taken": what hardly any of them is or does."""
+    """Scope of "few of the seats are taken": "few" and its predicate, as hedged."""
     if tree.behind(at) == "of" and tree.label[at] in _SUBJECTS:
         yield Scope(at, (at, *_predicate(tree, tree.head[at])), Standing.HEDGED)
 
@@ -293,7 +293,7 @@ def _yet(tree: _Tree, at: int) -> Iterator[Scope]:
 
 
 def _apart(tree: _Tree, at: int) -> Iterator[Scope]:
-    """Scope of "apart from", "aside from": the preposition, which relates nothing; what is behind it is there."""
+    """Scope of "apart from", "aside from": the preposition alone, without its noun."""
     if tree.behind(at) == "from":
         yield Scope(at, (at, at + 1))
 
@@ -324,7 +324,7 @@ def _in_clause(tree: _Tree, at: int, governor: int) -> Scope:
 
 
 def _belongs(tree: _Tree, word: int) -> bool:
-    """Return whether what hangs on a noun phrase that is not there is a part of it."""
+    """Return whether a dependent of an absent noun phrase is a part of it."""
     if tree.label[word] == "nmod":
         return any(tree.tags[own].startswith("PRP") for own in tree.all_under(word))
     return tree.label[word] in {"acl", "advmod"}
@@ -496,7 +496,7 @@ def _fits(cue: Sequence[frozenset[str]], forms: Sequence[set[str]]) -> bool:
 
 
 def _clause(words: Sequence[str], tags: Sequence[str], start: int) -> Iterator[int]:
-    """Yield positions up to the end of a clause, or to what is said of its first noun."""
+    """Yield positions to the clause's end, or to the verb or preposition behind its noun."""
     has_noun = False
     for at in range(start, len(words)):
         is_said = has_noun and words[at] != "of" and tags[at] in _FINITE | {"IN", "TO"}

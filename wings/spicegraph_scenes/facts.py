@@ -29,7 +29,7 @@ _LAST_TO_DRAW: Final = (
 
 
 class Facts(NamedTuple):
-    """What can be seen, and what is kept apart; the ``rule`` of the latter says why (:class:`ApartReason`)."""
+    """Facts that can be seen, and facts kept apart, whose ``rule`` names the :class:`ApartReason`."""
 
     seen: tuple[Fact, ...]
     apart: tuple[Fact, ...]
@@ -69,7 +69,7 @@ def plain_facts(sentences: Sequence[SentenceGraph]) -> Facts:
 
 
 def _told_apart(every: Sequence[_Statement]) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-    """Return as facts what can be seen, and what is kept apart, by its reason."""
+    """Return the seen facts, and those kept apart with their reason as rule."""
     seen = [Fact(row.words, row.rule, row.tokens) for row in every if row.standing is None]
     return tuple(seen), tuple([Fact(row.words, _RULES[row.standing], row.tokens) for row in every if row.standing])
 
@@ -85,7 +85,7 @@ def _each_once(rows: Iterable[_Statement], size: int) -> list[_Statement]:
 
 
 def _with_subject(every: Sequence[_Statement], objects: Sequence[_Statement]) -> Sequence[_Statement]:
-    """Return statements of which one at least can be seen: where all are kept apart, what would be drawn last."""
+    """Return statements, restoring those kept apart for the mildest reason where none is seen."""
     if not all(row.standing for row in every):
         return every
     reasons = {row.standing for row in objects}
@@ -121,7 +121,7 @@ def _distinct(rows: Sequence[Any]) -> tuple[Any, ...]:
 
 
 class _Said:
-    """What a sentence says, and why it is kept apart, if it is."""
+    """Statements of a sentence, with the reasons why some are kept apart."""
 
     def __init__(self, sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_long: bool) -> None:
         self._sentence, self._offset, self._is_long = sentence, offset, is_long

@@ -26,7 +26,7 @@ class SceneFaultWarning(UserWarning):
 
 
 class ParseTexts(Protocol):
-    """What parses some texts, of which the first has a number; ``is_plain``: without passes."""
+    """Function that parses texts, the first with the given number; ``is_plain`` leaves out passes."""
 
     def __call__(self, texts: Sequence[str], first: int, *, is_plain: bool = False) -> Sequence[ParsedCaption]:
         """Return the parsed texts."""

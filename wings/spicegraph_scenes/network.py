@@ -49,7 +49,7 @@ WHOLE: Final = 0.999  # A share that counts as all of a name's words, rounding a
 
 
 class Labels(NamedTuple):
-    """What the network says of a sentence, words from 0; ``faint``: what a description's margins leave out."""
+    """Labels of a sentence, words from 0; ``faint``: those below a description's margins."""
 
     tags: list[str]
     objects: list[int]
@@ -70,7 +70,7 @@ class Labels(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names behind numbers, and what is known of words."""
+    """Names of tags and relations by number, and lists of known words."""
 
     vocabulary: Vocabulary  # tags, and rows of word features
     relations: tuple[str, ...]
@@ -260,7 +260,7 @@ class SceneNetwork:
         sentences: Sequence[Sequence[str]],
         layout: Layout,
     ) -> tuple[Integers, NDArray[np.bool_]]:
-        """Best relations (pairs,) of pairs, and which are sure; what the sentence states has an advantage."""
+        """Return each pair's best relation number, and whether it is sure; stated ones score higher."""
         sentence, head, other = pairs
         lengths = np.array(list(map(len, sentences)))
         subject, target = (
@@ -303,7 +303,7 @@ def _rows(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def _drawn(every: Integers, is_object: NDArray[np.bool_], strict: Floats, layout: Layout) -> NDArray[np.bool_]:
-    """Return which pairs with labels margins leave: names, and what is said of objects."""
+    """Return which labelled pairs the margins keep: name parts, and attributes and relations of objects."""
     is_drawn: NDArray[np.bool_] = every > 0
     if strict.any():
         is_left_out = ((strict > 0)[layout.sentence] & ~is_object)[layout.padded]

@@ -77,7 +77,7 @@ class SceneParser:
             guard.warn()
 
     def trace(self, texts: Iterable[str]) -> Iterator[str]:
-        """Yield lines of text: each sentence, and below it what each pass changes."""
+        """Yield lines of text: each sentence, followed by the changes of each pass."""
         network = load_network(self.folder, self.product)
         for batch, first in _batches(texts, _BATCH):
             for text in read_texts(network, self.product, batch, first):
@@ -151,7 +151,7 @@ class ReadText(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """What the network is to read of a sentence: all but the words that are cut, which have tags of their own."""
+    """Plan for reading a sentence: its words, those cut for the network, and their tags."""
 
     forms: Sequence[str]
     words: Sequence[str]
@@ -193,7 +193,7 @@ def read_texts(
 
 
 def _labels(network: SceneNetwork, plans: Sequence[_Plan]) -> Iterator[Labels]:
-    """Yield what the network says of sentences, in order: equal ones are read once, and signs alone say nothing."""
+    """Yield labels for sentences in order, reading equal ones once; sentences without words are unlabelled."""
     wanted = [(tuple(plan.read()), plan.strictness, plan.kind) for plan in plans]
     distinct = [own for own in dict.fromkeys(wanted) if has_word(own[0])]
     forms, strictness, styles = zip(*distinct, strict=True) if distinct else ((), (), ())
@@ -221,7 +221,7 @@ def _sentences(tokens: ReadTokens) -> Iterator[tuple[Sequence[str], Sequence[str
 
 
 def _plans(tokens: ReadTokens, kind: Kind, parses: Iterator[Parse | None]) -> list[_Plan]:
-    """Return what the network is to read of the sentences of a text."""
+    """Return the reading plans of a text's sentences."""
     strictness = min(1.0, len(tokens.forms) / _LONG) if kind is Kind.DESCRIPTION else 0.0
     return [_plan(forms, words, kind, strictness, next(parses)) for forms, words in _sentences(tokens)]
 

@@ -75,7 +75,7 @@ def verbs_behind_nouns(sentence: Sentence) -> Sentence:
 
 
 def _ends_with_verb(sentence: Sentence, at: int) -> bool:
-    """Say whether a name ends with a verb: behind what lives, or in -s behind a noun with its article."""
+    """Say whether a name's last word is a verb agreeing with the noun before it."""
     words, tags = sentence.words, sentence.labels.tags
     if not (FINITE.isdisjoint(_clause_of(words, tags, at)) and {tags[at - 1], tags[at]} <= NOUNS):
         return False
@@ -105,7 +105,7 @@ def _own_tag(sentence: Sentence, at: int, tag: str) -> str:
 
 @lru_cache(maxsize=MOST)
 def _verb_tag(before: str, word: str, *, is_plural: bool) -> str | None:
-    """Return the tag of a verb: in -s or -ing, or behind the plural of what lives; none of a name's word."""
+    """Return a word's verb tag (-s, -ing, or base behind an animate plural), or None."""
     base = verb_lemma(word)
     tag = "VBG" if word.endswith("ing") else "VBZ" if word.endswith("s") else None
     if base == word:
@@ -138,7 +138,7 @@ def phrases(tags: Sequence[str], left_out: Collection[int] = (), values: Collect
 
 
 def inside_of_prepositions(sentence: Sentence) -> Sentence:
-    """Nouns inside of prepositions are no objects; what they join is related by the preposition.
+    """Drop nouns inside prepositions as objects, and relate both sides by the whole preposition.
 
     "a dog at the foot of the stairs": object foot -> relation dog - at foot of - stairs
     """
@@ -158,7 +158,7 @@ def inside_of_prepositions(sentence: Sentence) -> Sentence:
 
 
 def _joined(sentence: Sentence, noun: int) -> Iterator[tuple[int, int, str]]:
-    """Yield how a noun of a preposition relates what is before it, by a relation or else nearest, to what follows."""
+    """Yield the relation that a preposition's inner noun states between the nouns around it."""
     labels, target = sentence.labels, sentence.behind(noun)
     ends = [subject for subject, other, _ in labels.relations if other == noun > subject]
     before = [*ends, *(at for at in reversed(labels.objects) if at < noun)]
@@ -240,7 +240,7 @@ def _relations_between(sentence: Sentence) -> Iterator[tuple[int, int, str]]:
 
 
 def pictures(sentence: Sentence) -> Sentence:
-    """Pictures are "of" what they show, and not had by it; a caption is theirs.
+    """Relate pictures to their contents by "of" instead of "have", and captions to their pictures.
 
     "a map of the subway": relation subway - have - map -> relation map - of - subway
     """
@@ -258,7 +258,7 @@ def pictures(sentence: Sentence) -> Sentence:
 
 
 def amounts(sentence: Sentence) -> Sentence:
-    """Amounts of what a caption of a foreign kind shows are attributes, as people draw them.
+    """Make amounts before "of" attributes of the noun behind, in captions of a foreign kind.
 
     "a cluster of cells": -> attribute cells: cluster
     """
@@ -289,7 +289,7 @@ def own_prepositions(sentence: Sentence) -> Sentence:
 
 
 def _stated(sentence: Sentence, objects: Sequence[int], relation: tuple[int, int, str]) -> str | None:
-    """Return what a caption states between two things, the second by its phrase's start, if not a relation's name."""
+    """Return the relation name stated between a noun and a phrase start, if it differs."""
     subject, start, name = relation
     words, tags = sentence.words, sentence.labels.tags
     nearer = [at for at in objects if subject < at < start]
@@ -301,7 +301,7 @@ def _stated(sentence: Sentence, objects: Sequence[int], relation: tuple[int, int
 
 
 def _own_verb(sentence: Sentence, inner: Sequence[int], name: str) -> str | None:
-    """Return what a caption states by a verb of its own, before a preposition that the network names alone, or else."""
+    """Return the caption's own verb and preposition, or verb alone, if the name lacks it."""
     own = preposition_between(sentence.words, sentence.labels.tags, inner)
     if own is None:
         return _verb_before(sentence, inner, name)
@@ -357,7 +357,7 @@ def apart_from_names(sentence: Sentence) -> Sentence:
 
 
 def _is_apart(sentence: Sentence, head: int, at: int, things: Collection[int]) -> bool:
-    """Say whether a part of a name is said of what has the name, or of what a material or colour is said of."""
+    """Say whether a part of a name (number, position, shade) is rather an attribute."""
     word = sentence.words[at]
     if sentence.is_alone:
         return sentence.labels.tags[at] == "CD" and head in things and is_a(sentence.words[head], "matter.n.03")

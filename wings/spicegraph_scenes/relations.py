@@ -108,7 +108,7 @@ def _around(words: Sequence[str], at: int) -> set[int]:
 
 @lru_cache(maxsize=MOST)
 def means_same(name: str, caption_name: str) -> bool:
-    """Say whether a relation's name says what a caption's preposition does, one of many meanings ("in") always."""
+    """Say whether a relation's name matches a caption's preposition; general ones ("in") match any name."""
     first, *others = caption_name.split()
     if name == caption_name or name.endswith(f" {caption_name}") or caption_name in GENERAL:
         return True
@@ -140,7 +140,7 @@ def verb_base(form: str, tag: str) -> str:
 
 @lru_cache(maxsize=MOST)
 def _kind(word: str, tag: str) -> str:
-    """Return what a word is in the name of a relation: verb, auxiliary, preposition, noun, joint, "than" or none."""
+    """Return a word's kind in relation names: verb, auxiliary, preposition, noun, joint, "than" or none."""
     if word == "than":  # what is compared is an adjective
         return "T"
     if tag.startswith("VB"):
@@ -213,7 +213,7 @@ def preposition_between(
 
 
 def _is_said(name: str, stated: str, before: Sequence[tuple[str, str]]) -> bool:
-    """Say whether a relation's name means what a preposition does, and no other verb than the words before it."""
+    """Say whether a relation's name matches a preposition, and its verb the words before it."""
     first, space, _ = name.partition(" ")
     if stated in GENERAL or not (space and before) or is_preposition_word(first):
         return means_same(name, stated)

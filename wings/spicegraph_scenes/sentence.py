@@ -118,7 +118,7 @@ def moved_ends(sentence: Sentence, moved: Mapping[int, int]) -> Sentence:
 
 
 def shown(sentence: Sentence) -> Iterator[str]:
-    """Yield what was decided of a sentence, a line each, as traces and cases of passes have it."""
+    """Yield lines with a sentence's tags, objects, names, attributes, relations and phrases."""
     words, labels = sentence.words, sentence.labels
     for form, tag, why in zip(words, labels.tags, sentence.why or [None] * len(words), strict=True):
         yield f"tag {form} {tag}"
@@ -164,7 +164,7 @@ class Link(NamedTuple):
 
 
 class SentenceGraph(NamedTuple):
-    """What a sentence says of a scene: forms in lower case, their standings, nodes with the faint ones last."""
+    """Scene graph of a sentence: lower-case words, their standings, and nodes, faint ones last."""
 
     words: Sequence[str]
     tags: Sequence[str]
@@ -220,7 +220,7 @@ class _Graph:
             self.links.append(Link(subject, target, row[2], tokens, is_faint, self._rule(row)))
 
     def add_values(self, values: Sequence[Value]) -> None:
-        """Add texts and measures: attributes of what has them, and else objects."""
+        """Add texts and measures as attributes of their nouns, or as objects without one."""
         heads = sorted(self.node_at)
         for value in values:
             noun = owner(value, heads, self._sentence.words)
@@ -231,7 +231,7 @@ class _Graph:
 
 
 def sentence_graph(sentence: Sentence, rules: Rules | None = None, values: Sequence[Value] = ()) -> SentenceGraph:
-    """Return the graph of a sentence, of which rules say who decided what; what it denies is an object, too."""
+    """Return the graph of a sentence, denied objects included; ``rules`` give each element's origin."""
     labels, faint = sentence.labels, sentence.labels.faint
     graph = _Graph(sentence, rules or {})
     graph.add(labels, labels.relations, _heads(labels, labels.relations), is_faint=False)

@@ -40,7 +40,7 @@ class Thing(NamedTuple):
 
 
 class Entities:
-    """The things of a description, told apart: what was named, and what was said of each so far."""
+    """Things of a description, told apart by their names and attributes so far."""
 
     def __init__(self) -> None:
         self.things: list[Thing] = []
@@ -54,7 +54,7 @@ class Entities:
         return len(self.groups) - 1
 
     def of_noun(self, name: str, said: set[str], before: str, *, is_plural: bool) -> int:
-        """Return the number of what a noun names: a new thing, or the last of its name of which the same was said."""
+        """Return the number of a noun's thing: new, or an earlier one of its name."""
         same = [own.entity for own in reversed(self.things) if own.name == name and own.is_plural == is_plural]
         alike = [entity for entity in same if said & self.attributes[entity]]
         is_new = not same or (before in WORDS["ordinals"] and not alike)
@@ -125,7 +125,7 @@ class Resolved:
         return node._replace(name=group.name, entity=group.entity)
 
     def _noun(self, index: int, node: Node, *, is_plural: bool) -> Node:
-        """Return a node for what a noun names, with its group and its owner."""
+        """Return a noun's node with its entity, and record the thing and its owner."""
         entities, said = self._entities, self._said[index]
         entity = entities.of_noun(node.name, said, _decided(self._sentence, node), is_plural=is_plural)
         entities.attributes[entity] |= said
@@ -139,7 +139,7 @@ class Resolved:
         return node._replace(entity=entity)
 
     def _owned(self, index: int, node: Node) -> bool:
-        """Say whether a pronoun owns a node ("its roof"), and add that what it stands for has it."""
+        """Say whether a pronoun owns a node ("its roof"), and add the owner's relation."""
         at, owner = _owner(self._sentence, node, self._entities.things)
         if owner is None:
             return False
@@ -164,7 +164,7 @@ def with_short_names(sentences: Sequence[SentenceGraph]) -> list[SentenceGraph]:
 
 
 def _with_short_names(sentence: SentenceGraph, short: dict[str, str]) -> SentenceGraph:
-    """Return a sentence with short names of things; what these lack is faint."""
+    """Return a sentence with short names of things; the words left out become faint attributes."""
     others = [tuple([at for at in node.tokens if at != node.head]) for node in sentence.nodes]
     lacking = [
         Property(index, " ".join([sentence.words[at] for at in tokens]), tokens, is_faint=True)
@@ -184,7 +184,7 @@ def _decided(sentence: SentenceGraph, node: Node) -> str:
 
 
 def _owner(sentence: SentenceGraph, node: Node, things: Sequence[Thing]) -> tuple[int, Thing | None]:
-    """Return the pronoun in front of a node ("its roof") and what it stands for."""
+    """Return the position of the possessive pronoun before a node, and its antecedent."""
     words, tags, start = sentence.words, sentence.tags, node.tokens[0]
     for at in range(start - 1, max(-1, start - 1 - _NEAR), -1):
         if words[at] == "," or tags[at] in {"NN", "NNS"}:
@@ -198,7 +198,7 @@ def _owner(sentence: SentenceGraph, node: Node, things: Sequence[Thing]) -> tupl
 
 
 def _named_before(node: Node, sentence: SentenceGraph, things: Sequence[Thing], *, is_plural: bool) -> Thing | None:
-    """Return what a definite noun names by its kind, of earlier sentences ("a skyscraper. The building")."""
+    """Return the earlier thing that a definite noun refers to ("a skyscraper. The building")."""
     if not things:
         return None
     name, start = node.name, node.tokens[0]
@@ -212,7 +212,7 @@ def _named_before(node: Node, sentence: SentenceGraph, things: Sequence[Thing], 
 
 
 def _is_kind(noun: str, kind: str) -> bool:
-    """Say whether a noun, in its first sense, names a kind of what another names."""
+    """Say whether a noun, in its first sense, is a hyponym of another."""
     return not _broader(noun).isdisjoint(_kinds(kind))
 
 
@@ -225,14 +225,14 @@ def _kinds(noun: str) -> tuple[Synset, ...]:
 
 @lru_cache(maxsize=MOST)
 def _broader(noun: str) -> frozenset[Synset]:
-    """Return what a noun names in its first sense, and everything broader."""
+    """Return the synset of a noun's first sense and its hypernyms."""
     wordnet = load_wordnet()
     senses = wordnet.senses(noun, "n")[: noun not in WORDS["misleading"]]
     return frozenset(above for sense in senses for above in wordnet.ancestors(sense))
 
 
 def antecedent(word: str, things: Sequence[Thing]) -> Thing | None:
-    """Return what a pronoun stands for: the first thing for "it" and "they", else the nearest; parts last."""
+    """Return a pronoun's antecedent: first thing for "it" and "they", else the nearest; parts last."""
     is_of_subject = word in {*THINGS, "they"}
     first = [thing for thing in reversed(things) if thing.is_first and is_of_subject][:1]
     agreeing = (thing for thing in (*first, *reversed(things)) if _agrees(word, thing))
@@ -252,7 +252,7 @@ def _agrees(word: str, thing: Thing) -> bool:
 
 
 def plain_start(word: str, behind: str) -> str:
-    """Return what the network reads for the first word of a sentence: for a pronoun a noun, as captions start."""
+    """Return a noun in place of a pronoun at the start, any other word unchanged."""
     lower = word.lower()
     is_member = lower in WORDS["members"] and behind in WORDS["behind_members"]
     return "person" if is_member else NAMES["plain_starts"].get(lower, word)

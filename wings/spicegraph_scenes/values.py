@@ -100,7 +100,7 @@ def _is_of_subject(before: str, two: str) -> bool:
 
 
 def _quoted(forms: Sequence[str], at: int) -> tuple[int, range, int]:
-    """Return where a text in quotes starts, its words, and what is behind it."""
+    """Return a quoted text's start, the range of its words, and the position behind it."""
     end = next((p for p in range(at + 1, len(forms)) if forms[p] in _CLOSING), len(forms))
     return at, range(at + 1, end), min(end + 1, len(forms))
 
@@ -173,7 +173,7 @@ def owner(value: Value, heads: Sequence[int], words: Sequence[str]) -> int | Non
 
 
 def _bearer(value: Value, before: Sequence[int], behind: Sequence[int], words: Sequence[str]) -> int | None:
-    """Return what has a text: the noun right before its quotes, or what mostly bears texts, or who says it."""
+    """Return the noun of a text: right before its quotes, a usual bearer, or speaker."""
     start = value.cut.start
     if start == value.tokens[0] - 1 and before[-1:] == [start - 1]:
         return before[-1]  # 'the phrase "Type here"'

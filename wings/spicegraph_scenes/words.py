@@ -52,7 +52,7 @@ def lives(noun: str) -> bool:
 
 @lru_cache(maxsize=MOST)
 def is_a(noun: str, *kinds: str) -> bool:
-    """Say whether a noun names a kind of what one of WordNet's synsets is."""
+    """Say whether a noun is a hyponym of one of the given WordNet synsets."""
     wordnet = load_wordnet()
     return any(wordnet.is_kind_of(noun, wordnet.find(kind)) for kind in kinds)
 
@@ -62,7 +62,7 @@ PICTURES: Final = WORDS["pictures"]
 
 
 def is_summary(words: Sequence[str]) -> bool:
-    """Return whether a sentence sums up what was said ("Overall, the image is"); words are in lower case."""
+    """Return whether a sentence, in lower case, is a summary ("Overall, the image is")."""
     start = [*words[:2], ""]
     return start[0] in WORDS["summaries"] or (start[0] == "in" and start[1] in WORDS["in_summaries"])
 
@@ -83,5 +83,5 @@ def name_noun(name: str) -> str:
 
 @lru_cache(maxsize=MOST)
 def singular(name: str) -> str:
-    """Return the last word of a name, which says what it is, in the singular."""
+    """Return the noun of a name, its last word, in the singular."""
     return plural_lemma(name_noun(name))

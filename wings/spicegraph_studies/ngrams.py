@@ -32,7 +32,7 @@ class RougeS(Metric[RougeLStatistic]):
     name = "rouge-s"
 
     def signature(self) -> Mapping[str, str]:
-        """Return what must be equal for two values to be comparable."""
+        """Return the signature; values are comparable if it is equal."""
         return {
             "variant": "ROUGE-S, Chen et al. 2015",
             "tokenizer": TOKENIZER,
@@ -113,7 +113,7 @@ class BleuOfOneOrder(Metric[BleuStatistic]):
         return (Score(name, float(corpus[0]) if statistics else None, tuple(each.tolist())),)
 
     def columns(self, statistics: Sequence[BleuStatistic]) -> Matrix:
-        """Return what BLEU sums."""
+        """Return the columns that BLEU sums."""
         return Bleu().columns(statistics)
 
     def from_sums(self, sums: Matrix) -> dict[str, Vector]:

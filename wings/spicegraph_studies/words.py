@@ -76,7 +76,7 @@ def model_point(p: float, references: int) -> Point:
 
 
 def human_point(counts: Sequence[int], references: int) -> Point:
-    """Return what people showed: the mean over every caption of an image against every choice of others."""
+    """Return people's recall and precision, over every caption and choice of its references."""
     people, rows = len(counts) - 1, list(enumerate(counts))
     right = sum(n * references * t * (t - 1) / (people * (people - 1)) for t, n in rows)
     used = sum(n * references * t / people for t, n in rows)
@@ -114,7 +114,7 @@ def precision_at_recall(shares: Sequence[float], counts: Sequence[int], people: 
 
 @dataclass(frozen=True, slots=True)
 class WordAgreement:
-    """One word: its class, the p and q that fit, and what people showed with each number of references."""
+    """A word's class, fitted p and q, and people's figures by number of references."""
 
     word: str
     kind: str  # noun, adjective or verb

@@ -73,11 +73,11 @@ class Framing(NamedTuple):
     enveloped: bool
 
     def message(self, data: bytes) -> bytes:
-        """Return what stands for one message."""
+        """Return the encoded frame of one message."""
         return _envelope(0, data) if self.enveloped else data + b"\n"
 
     def end(self, failure: FailedCallError | None) -> bytes:
-        """Return what stands at the end of a stream."""
+        """Return the last frame of a stream, with the error if it failed."""
         plain = {"error": error_plain(failure)} if failure is not None else {}
         if self.enveloped:
             return _envelope(_END, json.dumps(plain).encode())
@@ -304,7 +304,7 @@ def _framing(request: web.Request) -> Framing:
 
 
 def _decoded(used: str, data: bytes, method: MethodDescriptor) -> Message | Malformed:
-    """Return a message, or what stands for bytes that are not one: the interceptor refuses and records them."""
+    """Return the decoded message, or a ``Malformed`` for the interceptor to refuse and record."""
     message = GetMessageClass(method.input_type)
     try:
         return codec.from_json(data, message) if used == "json" else message.FromString(data)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Context:
-    """What handlers and the interceptor ask of gRPC's context."""
+    """Stand-in for gRPC's context, as far as handlers and the interceptor use it."""
 
     def __init__(self, origin: Origin) -> None:
         self._origin = origin

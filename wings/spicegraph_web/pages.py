@@ -97,7 +97,7 @@ _DEMO_METRICS: Final = ("spice", "spice-g", "bleu", "rouge")
 
 
 def demo_routes(pipeline: str) -> Callable[[str], Iterable[web.AbstractRouteDef]]:
-    """Return the route of a page that draws and scores what is typed, by the report's image view."""
+    """Return the routes of the demo page, which draws and scores typed captions."""
     styles = {"spice": load_pipeline(pipeline), "scene": load_pipeline(SCENE)}
     options = ReportOptions(_DEMO_METRICS, resampling=Resampling(1), human=False)
     busy = asyncio.Lock()

@@ -59,7 +59,7 @@ class _RefusedError(Exception):
 
 @dataclass(slots=True)
 class _Form:
-    """What came with a form: fields, and the files' own names with their SHA-256."""
+    """Submitted form: fields, and the uploaded files' original names with their SHA-256."""
 
     origin: Origin
     files: dict[str, tuple[str, str]] = field(default_factory=dict)

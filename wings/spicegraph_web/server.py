@@ -130,7 +130,7 @@ class _Server(web.Server):
         self._hosts: dict[web.RequestHandler, str] = {}
 
     def __call__(self) -> web.RequestHandler:
-        """Return what answers a new connection."""
+        """Return the protocol handler of a new connection."""
         return _Connection(self, loop=self._loop, **self._kwargs)
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
@@ -157,7 +157,7 @@ class _Connection(web.RequestHandler):
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """Answer what is not HTTP, or not what its headers say."""
+        """Respond to a malformed HTTP request with 400, or to a server error."""
         if status >= _SERVER_ERROR and not isinstance(exc, web.RequestPayloadError | HttpProcessingError):
             response = super().handle_error(request, status, exc, message)
         else:
@@ -168,7 +168,7 @@ class _Connection(web.RequestHandler):
         return response
 
     def log_exception(self, *args: object, **options: object) -> None:
-        """Log what no handler took, but for bodies that can't be read, which aiohttp reads on after the answer."""
+        """Log an unhandled exception, except for unreadable request bodies."""
         if isinstance(sys.exc_info()[1], web.RequestPayloadError):
             return
         super().log_exception(*args, **options)
@@ -215,7 +215,7 @@ async def _safe(request: web.Request, handler: _Handler) -> web.StreamResponse:
 
 
 def _of_hosts(hosts: frozenset[str]) -> Middleware:
-    """Return what refuses requests for other hosts: pages whose name was bound to this address anew (DNS rebinding)."""
+    """Return a middleware that refuses requests for other hosts (against DNS rebinding)."""
 
     @web.middleware
     async def of_hosts(request: web.Request, handler: _Handler) -> web.StreamResponse:
@@ -234,7 +234,7 @@ def _is_own(name: str) -> bool:
 
 
 def _across(origins: frozenset[str]) -> Middleware:
-    """Return what lets pages of other origins call (CORS). They never send cookies: calls carry tokens."""
+    """Return the CORS middleware; calls carry tokens, never cookies."""
 
     @web.middleware
     async def across(request: web.Request, handler: _Handler) -> web.StreamResponse:
@@ -257,7 +257,7 @@ def _sharing(origin: str) -> dict[str, str]:
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """Add what every response has; pages have set more themselves."""
+    """Add the headers of every response, except those already set."""
     response.headers["Server"] = _NAME
     for name, value in (_SAFE | request.get(_SHARING, {})).items():
         response.headers.setdefault(name, value)

@@ -153,7 +153,7 @@ class ResultTable:
         self._leaving = True
 
     def read(self) -> None:
-        """Read all files; :attr:`fault` says what cannot be read."""
+        """Read all files; :attr:`fault` holds the error if one cannot be read."""
         try:
             paths = [*(system.path for system in self.systems), *self._captions.values()]
             # A damaged one is known at once, also behind others.

@@ -54,7 +54,7 @@ _EQUAL: Final = 5e-4
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the first screen shows of all items."""
+    """Summary of all items for the first screen."""
 
     count: int
     verdict: Verdict
@@ -68,7 +68,7 @@ class Overview:
 def _of_one(
     table: ResultTable, name: str, mark: Mark, told: float | None, categories: Mapping[str, Sequence[Mark]]
 ) -> Verdict:
-    """Return what is to be said of a single system, whose file told a corpus score or not."""
+    """Return the verdict on a single system, with its file's corpus score if any."""
     points = strongest_and_weakest({category: marks[0].value for category, marks in categories.items()})
     of_corpus = f"; of the corpus {told:.3f}" if told is not None else ""
     ends = f"95 % interval {number(mark.low)} to {number(mark.high)}"
@@ -189,7 +189,7 @@ def _charts(table: ResultTable, score: str, categories: Mapping[str, Sequence[Ma
 
 
 def _interval(values: Numbers) -> tuple[float | None, float | None, float | None]:
-    """Return the mean of what is defined, and its 95 % interval."""
+    """Return the mean of the defined values and its 95 % confidence interval."""
     known = values[np.isfinite(values)]
     if not len(known):
         return None, None, None
@@ -418,7 +418,7 @@ def _grouped(
 
 
 def choices(names: Iterable[str]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return what a list of scores offers: names of columns with their texts, in groups with a heading or none."""
+    """Return the options of a score menu: columns with labels, grouped by heading."""
     plain, metrics = by_category(names)
     groups = [
         (heading, [(name, f"{metric} {text}".strip()) for name, text, _ in columns])

@@ -44,7 +44,7 @@ class CaptionAnalyser:
         return cls(network_from(files, product), Lemmas.read(folder))
 
     def captions(self, texts: Sequence[str], normal: Sequence[str]) -> list[Caption]:
-        """Parse a batch of captions: ``normal`` is what is parsed of each (:func:`.normalise`)."""
+        """Parse a batch of captions; ``normal``: their texts from :func:`.normalise`."""
         read = list(map(read_tokens, texts, normal))
         ptb = list(chain.from_iterable([tokens.ptb for tokens in read]))
         if not ptb:
@@ -126,7 +126,7 @@ def _read_plain(words: list[str], text: str) -> ReadTokens:
 
 
 def read_tokens(text: str, normal: str) -> ReadTokens:
-    """Return the tokens of a caption; ``normal`` is what is parsed of it (:func:`.normalise`)."""
+    """Return the tokens of a caption; ``normal``: its text from :func:`.normalise`."""
     words = plain_words(normal)
     if words is not None:
         return _read_plain(words, text)

@@ -86,7 +86,7 @@ class CaptionTokenizer:
 
 @registry.tokenizers(TOKENIZER)  # type: ignore[untyped-decorator]
 def create_tokenizer() -> Callable[[Language], CaptionTokenizer]:
-    """Return what spaCy calls to make the tokenizer of a pipeline."""
+    """Return the factory with which spaCy makes a pipeline's tokenizer."""
     return lambda nlp: CaptionTokenizer(nlp.vocab)
 
 
@@ -158,7 +158,7 @@ class CaptionParser:
         return msgspec.msgpack.encode(self._files)
 
     def from_bytes(self, data: bytes, **_options: object) -> Self:
-        """Read what ``to_bytes`` returned."""
+        """Load the network from the bytes of ``to_bytes``."""
         return self._load(msgspec.msgpack.decode(data, type=dict[str, bytes]))
 
 
@@ -207,7 +207,7 @@ class CaptionLemmatizer:
         return text.encode() + b"\n"
 
     def from_bytes(self, data: bytes, **_options: object) -> Self:
-        """Read what ``to_bytes`` returned."""
+        """Load the lemma table from the bytes of ``to_bytes``."""
         self._lemmas = Lemmas.decode(data)
         self._known.clear()
         return self

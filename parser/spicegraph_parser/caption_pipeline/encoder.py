@@ -88,7 +88,7 @@ class WordNumbers(NamedTuple):
 
 
 class _WordInputs:
-    """What the first layer's gates get from a word, computed once for each form and kept; threads may share it."""
+    """Cached inputs of the first layer's gates by word form; threads may share it."""
 
     # Forms are computed one by one, so that they never depend on the words that they came with. A table is only added
     # to, and a full one is replaced.
@@ -194,7 +194,7 @@ class Encoder:
         return read.states, read.tags.argmax(axis=1)
 
     def first(self, words: WordNumbers, layout: Layout) -> FirstStates:
-        """Return what the first layer says."""
+        """Return the first layer's outputs."""
         rows = words.rows[layout.place]
         styles = None
         if len(self._marks):
@@ -212,7 +212,7 @@ class Encoder:
         return FirstStates(inputs, tags, odds)
 
     def second(self, first: FirstStates, layout: Layout) -> SecondStates:
-        """Return what the second layer says."""
+        """Return the second layer's outputs."""
         states, cells = self._second.states(first.inputs, layout)
         return SecondStates(states, self._late_tags(first.tags, states), cells, (np.arange(len(states)), layout.back))
 
@@ -244,7 +244,7 @@ class Encoder:
 
 
 class FirstStates(NamedTuple):
-    """What the first layer says of words, step after step."""
+    """The first layer's outputs for words, step after step."""
 
     # (words, gates) of each direction of the second layer, in the order in which it reads
     inputs: tuple[Floats, Floats]
@@ -253,7 +253,7 @@ class FirstStates(NamedTuple):
 
 
 class SecondStates(NamedTuple):
-    """What the second layer says of words, step after step."""
+    """The second layer's outputs for words, step after step."""
 
     states: Floats  # (words, both directions)
     tags: Floats  # (words, tags) scores
@@ -360,7 +360,7 @@ def softmax(scores: Floats) -> Floats:
 
 
 def relu(values: Floats) -> Floats:
-    """Set what is negative to 0, in place."""
+    """Set negative values to 0, in place."""
     return np.maximum(values, 0.0, out=values)
 
 

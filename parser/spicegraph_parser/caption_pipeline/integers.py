@@ -131,7 +131,7 @@ def _node(operator: str, inputs: Sequence[str], output: str, **attributes: int) 
 
 
 def _matrix(name: str, columns: int) -> list[_Field]:
-    """Return what says that a matrix of floats with any number of rows goes in or out."""
+    """Return ONNX's description of a float matrix with any number of rows, input or output."""
     shape: list[_Field] = [(1, [(2, "n")]), (1, [(1, columns)])]
     return [(1, name), (2, [(1, [(1, _FLOAT), (2, shape)])])]
 

@@ -57,7 +57,7 @@ def verb_lemma(form: str) -> str:
 
 
 def _from_stem(stem: str) -> str:
-    """Return the base of a verb from what stands before "ing" or "ed"."""
+    """Return a verb's base form from its stem before "ing" or "ed"."""
     if _DOUBLED.search(stem):
         return stem[:-1]
     if _HAD_NO_E.search(stem) or not _WANTED_E.search(stem):
@@ -73,7 +73,7 @@ _VERB_ENDINGS: Final[tuple[tuple[str, Callable[[str], str]], ...]] = (
 
 
 def kind_of(tag: str) -> str:
-    """Return what of a PTB tag decides the lemma: all verbs share theirs."""
+    """Return the lemma class of a PTB tag: ``V`` for all verbs, else the tag."""
     return "V" if tag.startswith("V") else tag
 
 
@@ -84,7 +84,7 @@ def rule_lemma(form: str, kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Lemmas:
-    """Lemmas by form and tag; ``exceptions`` maps kinds of tags to what the rules get wrong."""
+    """Lemmas by form and tag; ``exceptions``: irregular lemmas by lemma class and form."""
 
     exceptions: Mapping[str, Mapping[str, str]]
 

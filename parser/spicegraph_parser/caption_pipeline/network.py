@@ -133,7 +133,7 @@ class Network:
 
 
 class Reading(NamedTuple):
-    """What the network says by itself: its layers' scores, and what they come to."""
+    """The network's own analysis: its layers' scores, and the resulting tags, heads and label scores."""
 
     first: FirstStates
     second: SecondStates
@@ -144,7 +144,7 @@ class Reading(NamedTuple):
 
 
 class NetworkScores(NamedTuple):
-    """What the network says of sentences: words step after step."""
+    """The network's scores for a batch of sentences; words step after step."""
 
     layout: Layout
     tags: Floats  # (words, tags) scores

@@ -45,7 +45,7 @@ class Analyses(NamedTuple):
 
 
 class Reranker:
-    """What chooses among analyses, by the weights that ``training/rerank.py`` writes."""
+    """Reranker of analyses, with the weights that ``training/rerank.py`` writes."""
 
     def __init__(self, weights: Weights, vocabulary: Vocabulary) -> None:
         self._table = weights["reranker.table"][:, 0]  # a power of two of 8-bit integers, or floats
@@ -182,7 +182,7 @@ class _Tree:
         return counts
 
     def children(self, *columns: Integers) -> tuple[Hashes, Hashes]:
-        """Return a hash of what each word's children are, in their order: of those before it and of those behind it."""
+        """Return two hashes of each word's ordered children: those before it and those behind it."""
         nearest = self._nearest
         rank = np.arange(self.empty) - np.repeat(nearest, np.diff(np.append(nearest, self.empty)))
         values = columns[0][self._order] if len(columns) == 1 else _hash(*columns)[:-1][self._order]

@@ -108,7 +108,7 @@ def _best_spans(edges: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _second_parts(spans: NDArray[np.float32], kind: int, widest: int, start: int, width: int) -> NDArray[np.float32]:
-    """Return what stands behind the first parts (width, starts, sentences): each is narrower by one, and later."""
+    """Return a view of spans' second parts (width, starts, sentences), each narrower and later."""
     length, _, _, sentences = spans.shape
     by_width, by_kind, by_start, by_sentence = spans.strides
     shape, strides = (width, length - width, sentences), (by_start - by_width, by_start, by_sentence)

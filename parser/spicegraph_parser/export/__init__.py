@@ -147,7 +147,7 @@ def sng_dict(caption: ParsedCaption) -> JsonDict:
 
 
 def _modifiers(sentences: Iterable[Parse]) -> dict[int, list[tuple[str, int]]]:
-    """Return for every word what modifies it from the front: (relation, position), in the order of the words."""
+    """Return each word's modifiers in front of it as (relation, position), in word order."""
     modifying = {"det", "amod", "nummod", "compound", "nmod:poss", "det:qmod", "det:predet"}
     by_head: dict[int, list[tuple[str, int]]] = {}
     offset = 0

@@ -74,7 +74,7 @@ class PictureLayout:
 
     @property
     def width(self) -> float:
-        """Width of all cards in pixels; what an arrow needs beside them is not in it."""
+        """Width of all cards in pixels, without the room for arrows beside them."""
         return max([0.0, *(card.right for card in self.cards)])
 
     @property
@@ -149,7 +149,7 @@ def _ordered(column: Sequence[int], arrows: Sequence[Arrow]) -> list[list[int]]:
     row = {index: float(rank) for members in columns for rank, index in enumerate(members)}
 
     def pull(index: int) -> tuple[bool, float]:
-        """Return the mean row of the neighbours; what has no relation sinks to the foot."""
+        """Return a sort key: the mean row of the neighbours, with unconnected nodes last."""
         beside = [row[other] for other in near[index] if column[other] != column[index]]
         return not near[index], sum(beside) / len(beside) if beside else row[index]
 

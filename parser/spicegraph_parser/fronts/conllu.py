@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U", language: Language = ENGLISH) -> Iterator[Caption]:
-    """Read captions from CoNLL-U lines; ``language``: what the rules read them as.
+    """Read captions from CoNLL-U lines; ``language``: the language of the captions.
 
     A block is a sentence. ``# newdoc`` starts a caption; a file without any has one caption per block.
     ``# text`` gives the caption's text (of several in one caption, the longest counts: a file may repeat the

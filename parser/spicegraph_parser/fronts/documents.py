@@ -18,7 +18,7 @@ KEPT: Final = "spicegraph_scene_graph"  # the key in user data of what :class:`K
 
 
 class Kept(NamedTuple):
-    """What the component keeps of a document, as a list; ``facts`` hold as long as it has as many ``tokens``."""
+    """The component's record of a document, a list; ``facts`` need an unchanged number of ``tokens``."""
 
     tokens: int
     facts: list[list[Any]]
@@ -27,7 +27,7 @@ class Kept(NamedTuple):
 
 
 def kept_of(doc: Doc) -> Kept | None:
-    """Return what the component kept of a document, if it has seen it."""
+    """Return the component's record of a document, if it has one."""
     return Kept(*doc.user_data[KEPT]) if KEPT in doc.user_data else None
 
 

@@ -109,7 +109,7 @@ def ud1_label(label: str) -> str:
 
 
 def ud1_tag(tag: str, universal: str, features: str = "_") -> str:
-    """Return a PTB tag: the given one if it is of that set, else what UPOS and FEATS say.
+    """Return a PTB tag: the given one, or else one derived from UPOS and FEATS.
 
     Example:
         >>> ud1_tag("NN", "NOUN"), ud1_tag("_", "NOUN", "Number=Plur"), ud1_tag("_", "VERB", "VerbForm=Ger")

@@ -47,7 +47,7 @@ class SpacyFrontEnd:
 
 
 def load_spacy(name: str, *, language: Language | None = None) -> SpacyFrontEnd:
-    """Load an installed spaCy pipeline by name or path; ``language``: what its captions are in, if it does not say so.
+    """Load an installed spaCy pipeline by name or path; ``language`` overrides its own.
 
     Raises:
         DataError: it is not installed, or its labels are of no scheme that is known.

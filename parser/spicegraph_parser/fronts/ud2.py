@@ -19,7 +19,7 @@ _ID, _FORM, _LEMMA, _UPOS, _XPOS, _FEATS, _HEAD, _LABEL, _ENHANCED = range(9)
 
 
 def is_ud2(rows: Iterable[list[str]]) -> bool:
-    """Say whether a sentence's CoNLL-U cells have what only v2 has."""
+    """Say whether a sentence's CoNLL-U cells have labels or arcs of UD v2 only."""
     words = list(rows)
     labels = {cells[_ID]: cells[_LABEL] for cells in words}
     for cells in words:

@@ -41,7 +41,7 @@ def plain_words(text: str) -> list[str] | None:
 
 
 def tokenize_lines(lines: Iterable[str], *, variant: rules.Variant = "coco") -> list[list[str]]:
-    """Tokenize lines as Java does a file of them: tokens stay in their line, but what follows is seen."""
+    """Tokenize lines as Java tokenizes a file: line by line, with later lines as context."""
     # So a caption's tokens can depend on the next one: ``letter K.`` keeps its ``K.`` unless a line like ``A man``
     # follows. Line breaks inside a line count as spaces.
     flat = [_LINE_BREAKS.sub(" ", line) for line in lines]
@@ -106,13 +106,13 @@ def _scanner(table: tuple[rules.Rule, ...]) -> _Scanner:
 
 @cache
 def _scanners(variant: rules.Variant, *, ascii_only: bool) -> tuple[_Scanner, _Scanner]:
-    """Return the scanners of what begins with a letter or digit and of everything else."""
+    """Return two scanners: for tokens that begin with a letter or digit, and for others."""
     alphabet = rules.ASCII if ascii_only else rules.basic_plane()
     return _scanner(rules.word_rules(alphabet, variant)), _scanner(rules.sign_rules(alphabet, variant))
 
 
 def _scan(text: str, start: int, stop: int, variant: rules.Variant) -> list[Token]:
-    """Tokenize ``text[start:stop]``; the rules see what stands behind."""
+    """Tokenize ``text[start:stop]``, with the text after it as lookahead."""
     for_words, for_signs = _scanners(variant, ascii_only=text.isascii())
     tokens: list[Token] = []
     position = start

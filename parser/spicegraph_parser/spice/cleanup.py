@@ -62,7 +62,7 @@ class RuleGraph(NamedTuple):
 
 
 def _sort_as_table(children: dict[int, list[Arc]], size: int, sentence: int) -> None:
-    """Put what hangs on each word in the order in which the reference sees it."""
+    """Sort each word's dependents into the reference's order, in place."""
     for head, below in children.items():
         if len(below) > 1:
             order = [(table_place(original(arc[2], size), sentence), rank) for rank, arc in enumerate(below)]
@@ -156,7 +156,7 @@ class _Promotion:
             self._below.setdefault(upper, []).append(index)
 
     def promote(self, head: int, governed: int) -> None:
-        """Let a governed noun take the place of the phrase with a head, which keeps what else hangs on it."""
+        """Let a governed noun replace its phrase's head, which keeps its other dependents."""
         below = [(index, arc) for index in self._below.get(head, ()) if (arc := self.arcs[index])]
         link = next((i for i, (label, _, end) in below if end == governed and label.startswith("nmod:")), None)
         if link is None:

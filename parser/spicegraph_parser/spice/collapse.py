@@ -177,7 +177,7 @@ def _spread_conjunctions(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequen
 
 
 def _named_conjuncts(arcs: Sequence[Arc], forms: Sequence[str], sentence: int) -> list[Arc]:
-    """Return arcs in which relations to conjuncts are named after what joins them."""
+    """Return the arcs, with relations to conjuncts named after their conjunctions."""
     coordinators: dict[int, list[int]] = {}
     for label, head, dependent in arcs:
         if label == "cc":

@@ -32,7 +32,7 @@ MAX_FACTS = 100_000  # Most facts that a caption may have; a COCO caption has up
 
 
 class ApartReason(StrEnum):
-    """Why a tuple is kept apart from what can be seen."""
+    """Reason to keep a tuple apart from the visible facts."""
 
     DENIED = "denied"
     HEDGED = "hedged"
@@ -106,7 +106,7 @@ class ParsedCaption:
 
     @property
     def _stated(self) -> tuple[Fact, ...]:
-        """The facts that people draw, and what else the caption states of the picture."""
+        """The facts that people draw, and the caption's other statements about the picture."""
         if not self.apart:
             return self.facts
         return (*self.facts, *[fact._replace(rule=SAID_RULE) for fact in self.apart if fact.rule in SAID])

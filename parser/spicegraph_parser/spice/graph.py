@@ -233,7 +233,7 @@ _Places = tuple[_Place, ...]
 def _merger(
     concept_of: Callable[[str], Concept],
 ) -> tuple[ConceptGraph, dict[_Words, _Places], Callable[[_Words], _Places]]:
-    """Return an empty graph, the places of facts by their words, and what adds a fact and returns its places."""
+    """Return an empty graph, its cache of places by words, and its ``add`` function."""
     # ``add`` runs thirty times an item, so that all it needs are local names.
     graph = ConceptGraph([], [], {}, {})
     objects, labels, attributes, relations = graph

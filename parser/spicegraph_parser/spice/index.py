@@ -106,7 +106,7 @@ def data_file(name: str) -> bytes:
 
 
 class Synonyms(Protocol):
-    """What gives the words of a language their concepts; it can be pickled."""
+    """Source of the concepts of a language's words; it can be pickled."""
 
     @property
     def signature(self) -> str:

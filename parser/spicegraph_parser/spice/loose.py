@@ -27,7 +27,7 @@ def is_plural(tag: str) -> bool:
 
 
 def quantified(parse: Parse, nouns: Mapping[int, str]) -> Iterator[tuple[int, int]]:
-    """Yield the positions of quantities and of what there is so much of: (pair, dogs) of "a pair of dogs"."""
+    """Yield the positions of quantities and their nouns: (pair, dogs) of "a pair of dogs"."""
     lemmas, quantities = parse.lemmas, parse.language.quantities
     if quantities.isdisjoint(lemmas):
         return
@@ -67,7 +67,7 @@ def denied(parse: Parse) -> Iterator[tuple[int, int]]:
 
 
 def _denied_by(parse: Parse, arc: Arc) -> Iterator[tuple[int, int]]:
-    """Yield what a dependency denies, each with the word that denies it."""
+    """Yield the positions of each word that a dependency denies and of its negation."""
     language, (label, head, dependent) = parse.language, arc
     word, negation = parse.lemmas[dependent - 1], dependent
     positions = [head]
@@ -144,7 +144,7 @@ def _no_objects(facts: Iterable[Fact], nouns: Mapping[int, str]) -> Iterator[Fac
 
 
 def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
-    """Yield what SPICE's facts of a caption leave out: loose words, number, and then notes."""
+    """Yield a caption's facts that SPICE leaves out: loose words, number, and then notes."""
     # a man standing (no tuple with "stand")  -> (man, stand)
     # a pair of dogs                          -> (dog, plural) (dog, pair), and "pair" stands for "dog"
     # a man with no hat                       -> "hat" is denied by "no"
@@ -208,7 +208,7 @@ def loose_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
 
 
 def without(apart: Sequence[Fact]) -> Iterator[Fact]:
-    """Yield what the denied facts of a scene graph say: "no hat" is an object, "not red" an attribute."""
+    """Yield the negative facts of a scene graph: object "no hat", attribute "not red"."""
     denied = {fact.words[0] for fact in apart if fact.rule == DENIED and len(fact.words) == 1}
     for fact in apart:
         if fact.rule != DENIED:

@@ -30,7 +30,7 @@ class Said(Protocol):
 
     @property
     def concept(self) -> Concept:
-        """What it is."""
+        """The concept of the object, attribute or relation."""
         ...
 
     @property
@@ -109,7 +109,7 @@ class _Evidence(msgspec.Struct):
 
 
 class _Part(msgspec.Struct):
-    """What is read of an object, an attribute or a relation; a label alone is enough."""
+    """Input fields of an object, an attribute or a relation; only ``label`` is required."""
 
     label: str
     strings: list[str] | None = None

@@ -168,7 +168,7 @@ MAX_CAPTION_LENGTH = 100_000  # Longest caption that is parsed, in characters.
 
 
 def normalise(text: str, index: int = 0) -> str:
-    """Return what a pipeline reads of a caption, or raise an error that names it by its index."""
+    """Return a caption's text with normalised whitespace and no surrogates; errors name its index."""
     expect(text, str, f"caption {index}", "a string")
     if len(text) > MAX_CAPTION_LENGTH:
         raise LimitError(f"caption {index} has {len(text)} characters, the limit is {MAX_CAPTION_LENGTH}")

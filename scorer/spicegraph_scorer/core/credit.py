@@ -34,7 +34,7 @@ _WORD: Final = re.compile(r"\w+(?:['’-]\w+)*")
 
 
 class CreditPart(NamedTuple):
-    """Something that a score is made of, and what it earned or cost."""
+    """Part of a score, with its credit."""
 
     kind: str  # object, attribute, relation, word, alignment, order, meaning, 1-gram to 4-gram, or length
     words: tuple[str, ...]  # of the part; none where it is the whole caption

@@ -59,7 +59,7 @@ class MetricData:
     cider_scale: float | None = None  # the factor of CIDEr, which 1 leaves as in its paper's equations; None: 10
 
     def __post_init__(self) -> None:
-        """Refuse what is none of these, by the attributes that metrics use."""
+        """Validate the fields; raise InputError for an unusable value."""
         for name, attribute, expected in _ATTRIBUTES:
             value = getattr(self, name)
             if value is not None and not hasattr(value, attribute):
@@ -129,7 +129,7 @@ def with_spice_text(names: Iterable[str], data: MetricData) -> MetricData:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What metrics are made from; facts come as a function, which is called only by metrics that need them."""
+    """Inputs for building metrics; ``facts`` is called only by metrics that need them."""
 
     facts: Callable[[], FactSource]
     progress: Progress | None = None

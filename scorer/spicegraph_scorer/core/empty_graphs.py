@@ -22,7 +22,7 @@ REMEDY: Final = (
 
 
 def is_of_scenes(pipeline: str) -> bool:
-    """Say whether graphs are those of the scene parser, by the signature of what parsed."""
+    """Say whether graphs come from the scene parser, by the pipeline's signature."""
     return pipeline.startswith(_SCENES)
 
 
@@ -60,7 +60,7 @@ class EmptyGraphs:
         return bool(self.candidates or self.references)
 
     def notes(self) -> Iterator[str]:
-        """Yield what users should know of them."""
+        """Yield warnings for users about empty graphs."""
         remedy = "" if self.scenes else f"; {REMEDY}"
         if self.candidates:
             shown = "; ".join(f"{_shown(text)} (image_id {_shown(image)})" for image, text in self.examples)

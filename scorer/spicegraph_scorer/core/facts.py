@@ -18,14 +18,14 @@ Progress: TypeAlias = Callable[[str, int, int], None]  # What is going on, how m
 
 
 class FactSource(Protocol):
-    """What turns captions into facts: a pipeline, a store in front of one, a table of parses.
+    """Parser of captions into facts: a pipeline, a cached pipeline, or a table of parses.
 
     One that reads a single language says which: its attribute ``language`` is that one's code.
     """
 
     @property
     def signature(self) -> str:
-        """Name and version of what parses, for the signature of a score."""
+        """Name and version of the parser, for the signature of a score."""
         ...
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
@@ -60,7 +60,7 @@ class FactCache:
 
     @property
     def signature(self) -> str:
-        """The signature of what parses."""
+        """The signature of the parser."""
         return self.source.signature
 
     @property

@@ -88,7 +88,7 @@ def _plain(value: object) -> object:
 
 
 def to_item(value: object, number: int) -> Item:
-    """Return what a program holds for an item as an item; ``number`` is the id where the value has none."""
+    """Convert a value to an item; ``number`` is the id where the value has none."""
     # It is an item; a mapping, a named tuple or a row of a pandas table with the names of a file's fields; or a tuple
     # (id, candidate, references) or (candidate, references). A ``ValueError``'s message is the reason.
     if isinstance(value, Item):
@@ -110,7 +110,7 @@ class CheckedItems(tuple[Item, ...]):  # noqa: SLOT001 (a tuple's subclass can h
 
     @classmethod
     def with_marks(cls, items: Iterable[Item], marks: FoundMarks) -> Self:
-        """Return items and what models had left in their captions."""
+        """Return checked items with the marks found in their captions."""
         checked = cls(items)
         checked.marks = marks
         return checked
@@ -160,7 +160,7 @@ class Fingerprint:
 
 
 def marks_of(items: Iterable[Item]) -> FoundMarks:
-    """Return what models had left in the captions of items, if these were looked through."""
+    """Return the marks found in the items' captions, or none if unchecked."""
     return items.marks if isinstance(items, CheckedItems) else NO_MARKS
 
 
@@ -182,7 +182,7 @@ _SHOWN = 5
 
 
 def _unlike(first: Mapping[ItemId, Item], second: Mapping[ItemId, Item], names: tuple[str, str]) -> list[str]:
-    """Return what differs in ids and references."""
+    """Return the mismatches in ids and references."""
     faults = [f"item {item_id!r} is only in {names[0]}" for item_id in first if item_id not in second]
     faults += [f"item {item_id!r} is only in {names[1]}" for item_id in second if item_id not in first]
     both = [item for item_id, item in first.items() if item_id in second]

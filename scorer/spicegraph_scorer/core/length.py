@@ -21,7 +21,7 @@ LIKE: Final = 1.25  # Captions are of like length if neither has more than so ma
 
 @dataclass(frozen=True, slots=True)
 class LengthControl:
-    """What length says of a pair of systems; the interval is one of 95 %."""
+    """Effect of caption length on a pair of systems, with a 95 % interval."""
 
     words: tuple[float, float]  # mean words of a caption of the better system and of the other
     longer_wins: float | None  # share of images, of those where both differ, on which the longer caption wins

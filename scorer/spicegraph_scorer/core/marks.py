@@ -273,7 +273,7 @@ def without_marks(text: str) -> tuple[str, Mapping[str, int]]:
 
 
 def _name_of(token: str) -> str:
-    """Return what a token is called where tokens are counted: lower-cased, ``<loc_12>`` as ``<loc_N>``."""
+    """Return a token's name for counting: lower-cased, ``<loc_12>`` as ``<loc_N>``."""
     return re.sub(r"\d+", "N", "".join(filter(str.isprintable, "".join(token.split()))).lower())
 
 
@@ -305,7 +305,7 @@ class FoundMarks:
         return sum(count for name, count in self.counts if _MISSING.search(name))
 
     def signature(self) -> dict[str, int | dict[str, int]]:
-        """Return what two corpora must share for their scores to be comparable."""
+        """Return the mark counts that must match for two corpora's scores to be comparable."""
         where = {"candidates": self.candidates, "references": self.references, "missing_words": self.missing}
         return {"kept" if self.kept else "stripped": dict(self.counts), **{k: n for k, n in where.items() if n}}
 

@@ -55,7 +55,7 @@ class Working(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a metric reads beside the captions' words."""
+    """Inputs of a metric beside the captions' words."""
 
     facts: bool = False  # what the captions say, for which they are parsed
     loose: bool = False  # the facts of loose words as well
@@ -63,7 +63,7 @@ class Needs:
 
 
 class Weights(Protocol):
-    """What the statistics of items depend on beside the items, counted over a corpus: those of parts add up."""
+    """Additive corpus counts that the statistics of items depend on."""
 
     def __add__(self, other: Self, /) -> Self:
         """Return the weights of both parts together."""
@@ -82,7 +82,7 @@ class Explanation(Protocol):
 
 
 class Statement(NamedTuple):
-    """A verdict on what a candidate says of an object."""
+    """Verdict on one of a candidate's tuples."""
 
     words: tuple[str, ...]  # an object; object and attribute; or subject, relation, object
     is_wrong: bool  # the references do not support it, but do support its objects
@@ -91,7 +91,7 @@ class Statement(NamedTuple):
 
 
 class Judgement(Explanation, Protocol):
-    """An explanation that judges what a candidate says."""
+    """Explanation with verdicts on a candidate's tuples."""
 
     def statements(self) -> Iterable[Statement]:
         """Return the verdict on each distinct tuple of the candidate."""
@@ -102,7 +102,7 @@ class Summed(Protocol[Statistic_contra]):
     """How corpus scores are made from sums over the items."""
 
     def columns(self, statistics: Sequence[Statistic_contra], /) -> Matrix:
-        """Return what is summed, (items, columns)."""
+        """Return the columns to sum, (items, columns)."""
         ...
 
     def from_sums(self, sums: Matrix, /) -> Mapping[str, Vector]:
@@ -143,7 +143,7 @@ class Metric(ABC, Generic[Statistic]):
 
     @abstractmethod
     def signature(self) -> Mapping[str, str]:
-        """Return what must be equal for two numbers to be comparable (variant, tokenizer, data, version)."""
+        """Return the settings that must match for two values to be comparable."""
 
     @abstractmethod
     def collect(self, corpus: Corpus) -> list[Statistic]:
@@ -158,7 +158,7 @@ class Metric(ABC, Generic[Statistic]):
         return item
 
     def columns(self, statistics: Sequence[Statistic]) -> Matrix:
-        """Return what is summed over the items for the corpus scores, (items, columns)."""
+        """Return the columns to sum for the corpus scores, (items, columns)."""
         each = [score.each for score in self.total(statistics)]
         values = np.array(each, np.float64).T
         return np.hstack([np.nan_to_num(values), ~np.isnan(values)]).astype(np.float64)
@@ -244,7 +244,7 @@ class Metric(ABC, Generic[Statistic]):
 
 @dataclass(frozen=True, slots=True)
 class ReadyScores(Metric[tuple[float | None, ...]]):
-    """Known scores of items, whose corpus values are their means: what intervals and tests need of a metric."""
+    """Known scores of items, averaged for corpus values, for intervals and tests."""
 
     names: tuple[str, ...]
 

@@ -246,7 +246,7 @@ class Result:
         return list(self.iter_scores())
 
     def iter_scores(self) -> Iterator[dict[str, Json]]:
-        """Yield what :meth:`item_scores` returns, an item at a time: the list is far larger than the result."""
+        """Yield the rows of :meth:`item_scores` one item at a time."""
         for parts in zip(*(run.rows() for run in self.runs), strict=True):
             yield {name: value for part in parts for name, value in part.items()}
 
@@ -269,7 +269,7 @@ class Result:
         return list(self.iter_rows())
 
     def iter_rows(self) -> Iterator[dict[str, Json]]:
-        """Yield what :meth:`item_rows` returns, an item at a time."""
+        """Yield the rows of :meth:`item_rows` one item at a time."""
         explained = [run for run in self.runs if run.explanations]
         credited = [run for run in self.runs if run.credits]
         for index, (item, scores) in enumerate(zip(self.items, self.iter_scores(), strict=True)):
@@ -389,7 +389,7 @@ class ExactSums:
         return ExactSums(tuple(_parts((*left, *right)) for left, right in pairs))
 
     def values(self) -> list[float]:
-        """Return the sums, each rounded once: what ``math.fsum`` gives of the column."""
+        """Return the sums, each rounded once, as by ``math.fsum``."""
         return [math.fsum(parts) for parts in self.columns]
 
     def rounded(self) -> Row:

@@ -39,7 +39,7 @@ class Resampling:
             raise InputError(f"draws: at least 1 is needed, got {self.draws}")
 
     def signature(self) -> dict[str, float]:
-        """Return what must be equal for two intervals to be comparable."""
+        """Return the settings that must match for two intervals to be comparable."""
         return {"draws": self.draws, "seed": self.seed, "interval": LEVEL}
 
     def generator(self) -> np.random.Generator:

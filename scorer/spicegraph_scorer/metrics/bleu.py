@@ -25,7 +25,7 @@ _SMALL: Final = 1e-9
 
 
 class BleuStatistic(NamedTuple):
-    """What BLEU needs of one item: counts that add up over items."""
+    """BLEU statistic of one item: counts that add up over items."""
 
     length: int  # words of the candidate
     closest: int  # words of the reference whose length is closest to the candidate's; of two, the shorter
@@ -65,7 +65,7 @@ class Bleu(_OfCounts):
     shown = f"Bleu_{ORDERS}"
 
     def signature(self) -> Mapping[str, str]:
-        """Return what must be equal for two values to be comparable."""
+        """Return the settings that must match for two values to be comparable."""
         return {"variant": "coco", "tokenizer": TOKENIZER, "reference length": "closest", "smoothing": "none"}
 
     def total(self, statistics: Sequence[BleuStatistic]) -> tuple[Score, ...]:
@@ -79,7 +79,7 @@ class Bleu(_OfCounts):
         )
 
     def columns(self, statistics: Sequence[BleuStatistic]) -> Matrix:
-        """Return what the corpus scores sum, (items, 10): lengths, matched and total n-grams."""
+        """Return the columns to sum, (items, 10): lengths, matched and total n-grams."""
         return _count_table(statistics)
 
     def from_sums(self, sums: Matrix) -> dict[str, Floats]:
@@ -108,7 +108,7 @@ class SentenceBleu(_OfCounts):
     shown = f"SentenceBleu_{ORDERS}"
 
     def signature(self) -> Mapping[str, str]:
-        """Return what must be equal for two values to be comparable."""
+        """Return the settings that must match for two values to be comparable."""
         return {
             "variant": "sentence",
             "tokenizer": TOKENIZER,
@@ -148,7 +148,7 @@ def _brevity(ratio: Floats) -> Floats:
 
 
 def bleu_statistics(items: Sequence[TokenizedItem]) -> list[BleuStatistic]:
-    """Return what BLEU needs of each item."""
+    """Return the BLEU statistic of each item."""
     statistics: list[BleuStatistic] = []
     for counts in count_slices(items, orders=ORDERS):
         matched = [_matches(counts, order) for order in counts.orders]

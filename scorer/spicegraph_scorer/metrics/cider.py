@@ -97,7 +97,7 @@ class Cider(Metric[CiderStatistic]):
         return _FORMS[self.variant].name.lower()
 
     def signature(self) -> Mapping[str, str]:
-        """Return what must be equal for two values to be comparable."""
+        """Return the settings that must match for two values to be comparable."""
         frequencies = self.frequencies
         source = f"{frequencies.digest} ({frequencies.images} images)" if frequencies else "the corpus's references"
         return {
@@ -363,7 +363,7 @@ class Spider(Metric[SpiderStatistic]):
 
     @property
     def weigh(self) -> Weigh | None:
-        """What CIDEr-D weighs with."""
+        """CIDEr-D's function for counting document frequencies, if any."""
         return self.cider.weigh
 
     def weighted(self, weights: Any) -> Spider:
@@ -371,7 +371,7 @@ class Spider(Metric[SpiderStatistic]):
         return replace(self, cider=self.cider.weighted(weights))
 
     def defer(self, corpus: Corpus, *, evidence: bool = False) -> list[tuple[Any, SpiceStatistic]]:
-        """Return what CIDEr-D keeps of each item, and SPICE's statistic: nothing is parsed at the end."""
+        """Return CIDEr-D's deferred data and SPICE's statistic of each item."""
         spice = self.spice.collect(corpus) if evidence else self.spice.defer(corpus)
         return list(zip(self.cider.defer(corpus), spice, strict=True))
 

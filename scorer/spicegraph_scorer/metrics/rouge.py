@@ -44,7 +44,7 @@ class RougeL(Metric[RougeLStatistic]):
     name = "rouge"
 
     def signature(self) -> Mapping[str, str]:
-        """Return what must be equal for two values to be comparable."""
+        """Return the settings that must match for two values to be comparable."""
         return {"variant": "ROUGE-L, coco", "tokenizer": TOKENIZER, "beta": f"{BETA:g}", "references": "best"}
 
     def collect(self, corpus: Corpus) -> list[RougeLStatistic]:

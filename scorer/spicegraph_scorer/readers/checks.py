@@ -57,7 +57,7 @@ def input_error(source: str, faults: Sequence[Fault], *, hint: str = "", count: 
 
 
 def refuse_faults(source: str, faults: Sequence[Fault], *, nothing: str = "", hint: str = "") -> None:
-    """Raise the error of faults, if there are any; ``nothing``: what a file without faults lacks."""
+    """Raise an input error if there are faults; ``nothing``: the message if there are none."""
     if not faults and nothing:
         faults = [Fault("", "", nothing)]
     if faults:
@@ -213,7 +213,7 @@ def check_items(
 
 
 def _faults_of(items: Sequence[Item], *, sound: bool, empty: Empty, given: str) -> Iterator[Fault]:
-    """Yield what is wrong with items and their ids; ``sound``: nothing else was wrong with what was given."""
+    """Yield the faults of items and their ids; ``sound``: no earlier faults were found."""
     if not items and sound:
         yield Fault("", "", "there are no items")
     first: dict[ItemId, int] = {}
@@ -227,7 +227,7 @@ def _faults_of(items: Sequence[Item], *, sound: bool, empty: Empty, given: str) 
 
 
 def minded_items(items: CheckedItems, faults: list[Fault], rule: ControlTokens, *, empty: Empty) -> CheckedItems:
-    """Return sound items as the rule for control tokens says; what stands against it goes to the faults."""
+    """Apply the control-token rule to items; violations are added to ``faults``."""
     minded, reason = mind_marks(items, rule)
     if reason:
         faults.append(Fault("", "", reason))
@@ -240,7 +240,7 @@ def minded_items(items: CheckedItems, faults: list[Fault], rule: ControlTokens, 
 
 
 def _given_items(given: object, faults: list[Fault]) -> Iterator[Item]:
-    """Yield what a program gives as items; what is none goes to the faults."""
+    """Yield items from a caller's objects; invalid ones are added to ``faults``."""
     items = getattr(given, "items", None)
     if isinstance(given, Item):
         given = (given,)
@@ -448,7 +448,7 @@ _MISSING: Final = frozenset({"nan", "none", "null", "n/a", "<na>"})  # What prog
 def notes_on(
     source: str, items: Sequence[Item], *, is_graph: Callable[[str], bool] | None = None, language: str | None = None
 ) -> Iterator[str]:
-    """Yield what is odd about items that can be scored, such as empty candidates, or a copy of the references."""
+    """Yield warnings about valid items, such as empty candidates or copied references."""
     empty = empty_candidates(items)
     if empty:
         yield f"{source}: {counted(empty, 'empty candidate')} scored as zero"
@@ -467,7 +467,7 @@ _LONG_WORDS: Final = 20
 
 
 def shape_notes(source: str, items: Sequence[Item]) -> Iterator[str]:
-    """Yield what makes scores of five items or more say little: long candidates, one-word or repeated references."""
+    """Warn, from five items on, of long candidates and of one-word or repeated references."""
     if len(items) < _FEWEST:
         return
     references = [text for item in items for text in item.references]

@@ -75,7 +75,7 @@ class _Node:
         return msgspec.json.decode(self.raw)
 
     def at(self, path: str) -> Iterable[_Keyed]:
-        """Return what stands at a path."""
+        """Return the raw values at a path, with their keys."""
         return _at(self, path_parts(path), ())
 
 
@@ -370,7 +370,7 @@ def _entry_rows(sample: Mapping[str, object]) -> list[Mapping[str, object]]:
 
 
 def _described(sample: Mapping[str, object]) -> str:
-    """Say what an object looks like: its keys, and those of its entries."""
+    """Describe an object for a message: its keys, and those of an entry."""
     said = f"an object with the keys {_listed(sample)}" if sample else "an object without keys"
     for key, value in sample.items():
         entry = value[0] if isinstance(value, list) and value else value
@@ -387,7 +387,7 @@ def _listed(fields: Iterable[str]) -> str:
 
 
 def unknown(rows: Sequence[Mapping[str, object]], wanted: Wanted, kind: str) -> str:
-    """Say what a file is that no shape describes: what its entries have, what was looked for, what is nearest."""
+    """Return the message for an unrecognised file: keys found, keys expected, nearest shape."""
     if what := other_task(rows):
         return f"holds {what}, not captions: {kind}"
     names = set(chain.from_iterable(rows))
@@ -402,7 +402,7 @@ def unknown(rows: Sequence[Mapping[str, object]], wanted: Wanted, kind: str) -> 
 
 
 def _nearest(rows: Sequence[Mapping[str, object]], names: set[str]) -> str:
-    """Say which shape is nearest, and what it has that is not there; nothing if none is near."""
+    """Name the nearest shape and its missing keys; empty if none is near."""
     near = max(SHAPES, key=lambda shape: _nearness(shape, names))
     lacks = [key for key in near.keys.split() if not any(has_path(row, key) for row in rows)]
     if not lacks or not _nearness(near, names):

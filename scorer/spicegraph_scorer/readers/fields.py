@@ -48,7 +48,7 @@ EXPECTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What of a file is read, and what users say of it."""
+    """Options for reading a file: side, columns, language and empty references."""
 
     side: Side = "both"
     columns: Columns | None = None
@@ -57,7 +57,7 @@ class Wanted:
 
 
 def is_texts(rows: Sequence[Row]) -> Callable[[str], bool]:
-    """Return what says whether texts stand under a name in some rows."""
+    """Return a predicate: does the named field hold texts in these rows?"""
 
     def holds(name: str) -> bool:
         if plain(name) in SURE:
@@ -114,7 +114,7 @@ def _format_name(name: str, shape: Shape | None, columns: Columns | None) -> str
 def _check_captions(
     source: str, columns: Columns, wanted: Wanted, shape: Shape | None, *, why: Callable[[], str] | None
 ) -> None:
-    """Refuse a file without the captions that are wanted; ``why`` says what else it seems to be."""
+    """Refuse a file without the wanted captions; ``why`` returns the reason for the message."""
     found = columns.references or columns.candidate
     if not {"candidates": columns.candidate, "references": columns.references, "both": found}[wanted.side]:
         raise InputError(f"{source}: {why() if why else 'has no captions under names that are known'}")
@@ -165,7 +165,7 @@ def _objects(entries: Iterable[tuple[str, object]], faults: list[Fault]) -> Iter
 
 
 def other_task(rows: Sequence[Row], tasks: Sequence[tuple[str, str]] = (*shapes.OTHERS, *shapes.NO_CAPTIONS)) -> str:
-    """Return what a file of another task holds, by its first entries; nothing: it may hold captions."""
+    """Name the content of another task's file from its first entries; empty if unknown."""
     found = (what for keys, what in tasks if any(all(has_path(row, key) for key in keys.split()) for row in rows))
     return next(found, "")
 
@@ -235,7 +235,7 @@ def _of_language(path: str, names: Sequence[str], language: str | None) -> str:
 
 
 def _called(language: str) -> tuple[str, ...]:
-    """Return what files call a language: by its codes and its name."""
+    """Return a language's names in files: its codes and its English name."""
     if language not in language_tables():
         return _CHINESE if language in _CHINESE else (language,)
     known = find_language(language)

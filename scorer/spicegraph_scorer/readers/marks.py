@@ -26,7 +26,7 @@ REMEDY: Final = (
 
 
 class Marks:
-    """What models leave behind in captions, as it is found, and what becomes of it by a rule."""
+    """Applies the rule for leftover control tokens to captions, and counts them."""
 
     def __init__(self, rule: ControlTokens) -> None:
         self.rule = rule
@@ -51,12 +51,12 @@ class Marks:
         return (clean if self.rule == "strip" or is_decoded else text), () if is_decoded else tuple(found)
 
     def found(self) -> FoundMarks:
-        """Return what was found so far."""
+        """Return the counts of control tokens so far."""
         return FoundMarks(self.rule == "keep", self._candidates, self._references, tuple(self._counts.most_common()))
 
 
 def mind_marks(items: CheckedItems, rule: ControlTokens, *, remedy: str = REMEDY) -> tuple[CheckedItems, str]:
-    """Return the items as the rule says, with what was found, and the reason to refuse them, if there is one."""
+    """Apply the control-token rule: return the items with token counts, and any refusal reason."""
     marks = Marks(rule)
     examples: list[str] = []
     minded = [_minded(item, marks, examples) if _may_have_marks(item) else item for item in items]
@@ -91,7 +91,7 @@ def _may_have_marks(item: Item) -> bool:
 
 
 def marks_notes(candidates: int, marks: FoundMarks) -> Iterator[str]:
-    """Yield what was taken off captions, or kept in them; there are so many candidates."""
+    """Yield notes on control tokens removed or kept; ``candidates``: the number of candidates."""
     if not marks:
         return
     counts = dict(marks.counts)
@@ -105,7 +105,7 @@ def marks_notes(candidates: int, marks: FoundMarks) -> Iterator[str]:
 
 
 def kept_note(texts: Iterable[str]) -> str | None:
-    """Say how many texts that are scored as they are hold what models leave behind; ``None``: no text does."""
+    """Return a note counting texts with leftover control tokens; ``None`` if there are none."""
     given = list(texts)
     found = [marks for text in given if (marks := without_marks(text)[1])]
     if not found:

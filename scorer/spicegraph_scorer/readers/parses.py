@@ -237,7 +237,7 @@ def _visual_genome(lines: Sequence[str]) -> _Read:
 
 
 class _Keys(NamedTuple):
-    """What a notation calls the parts of a graph; by default, as Visual Genome does."""
+    """Key names of a scene-graph notation; the defaults are Visual Genome's."""
 
     objects: str = "objects"
     id: str = "object_id"

@@ -43,7 +43,7 @@ _FAILED: Final = re.compile(
 
 
 def phrase_notes(source: str, items: Sequence[Item]) -> Iterator[str]:
-    """Yield what models say around the captions of five items or more; nothing of it is changed."""
+    """Yield notes on refusals, failures, boilerplate and repeats in candidates, which stay unchanged."""
     candidates = [item.candidate.strip() for item in items]
     of_all = counted(len(items), "candidate")
     refused = sum(_REFUSAL.match(text) is not None for text in candidates)

@@ -300,7 +300,7 @@ class ReadOptions(TypedDict, total=False):
 
 
 def read(path: str, **options: Unpack[ReadOptions]) -> Dataset:
-    """Read a file as :func:`read_items` does, and warn of what was left out or taken as equal.
+    """Read a file as :func:`read_items` does, and issue its notes as warnings.
 
     What is returned is the items, for ``score`` and ``report``; ``.format`` says what the file was taken for.
     """
@@ -326,7 +326,7 @@ def _read_records(source: Source, limits: ReadLimits, wanted: Wanted) -> Records
 
 
 def _check_pairing(name: str, records: Records, annotations: Annotations | None) -> None:
-    """Refuse captions without ids and references with ids, or the reverse, and what is nothing that is known."""
+    """Refuse unknown formats, and captions and references of which only one has ids."""
     form = records.format
     if form is PLAIN_TEXT and records.faults and (annotations is None or not annotations.by_line):
         raise InputError(
@@ -379,7 +379,7 @@ class _Collected:
         self._split = None if split is None or annotations is None else annotations.split_named(split)
 
     def find_names(self, head: Sequence[Record]) -> None:
-        """See by what else than their ids the first records call the images, if they do."""
+        """Detect whether the first records identify images by an alias instead of their ids."""
         if self._annotations is None or self._name_of is not None:
             return
         given = (as_id(record.fields.get(_key(record.fields, self._format.ids))) for record in head)
@@ -477,7 +477,7 @@ class _Collected:
         return Counter(splits[image] for image in self._first if image in splits)
 
     def notes(self) -> list[str]:
-        """Return what was taken as equal, or left out."""
+        """Return the notes on ids taken as equal and records left out."""
         return [
             text if count == 1 and text.startswith("the ") else f"{count:,} {text}" for text, count in self.said.items()
         ]
@@ -635,7 +635,7 @@ _HINTS: Final = {
 
 
 def _by(name_of: Callable[[ItemId], ItemId | None], images: Iterable[ItemId]) -> dict[object, ItemId]:
-    """Return ids by what a rule makes of them; two ids of one name, and none without a name, are left out."""
+    """Index ids by the name a function gives; ambiguous and unnamed ids are dropped."""
     names: dict[object, ItemId] = {}
     twice: set[object] = {None}
     for image_id in images:

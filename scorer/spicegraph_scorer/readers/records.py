@@ -59,7 +59,7 @@ class Record(NamedTuple):
 
 
 class Records(NamedTuple):
-    """A file's format and its records, and the faults of what is not a record."""
+    """A file's format, its records, and the faults of invalid records."""
 
     # Records may be read from the open file while they are asked for, once; the faults are all there only then.
 
@@ -96,7 +96,7 @@ def untyped_id(text: str) -> ItemId:
 
 
 def read_all(source: Source, *, limits: ReadLimits, start: bytes = b"") -> bytes:
-    """Read a whole file that is not empty, or what is left behind its start."""
+    """Read the rest of a file, after ``start``; refuse an empty file."""
     content = source.content(limits)
     content = start + content if start else content
     if not content or content.isspace():
@@ -217,7 +217,7 @@ def _where(text: str, place: int) -> str:
 
 
 def not_utf8(content: bytes, error: UnicodeDecodeError) -> str:
-    """Say where some bytes are not UTF-8, and what they may be."""
+    """Return the message for invalid UTF-8: its position, and a Latin-1 guess."""
     line, column = content.count(b"\n", 0, error.start) + 1, error.start - content.rfind(b"\n", 0, error.start)
     byte = content[error.start : error.start + 1]
     guess = f", {shown(byte.decode('latin-1'))} in Latin-1: save the file as UTF-8" if byte >= b"\xa0" else ""

@@ -87,7 +87,7 @@ def plain_captions(source: Source, faults: list[Fault], *, limits: ReadLimits, w
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """What a file of references says: each image's captions in the file's order, and what else is known of images."""
+    """Contents of a reference file: each image's captions in order, and image metadata."""
 
     captions: Mapping[ItemId, tuple[str, ...]]
     file_names: Mapping[ItemId, str]
@@ -101,7 +101,7 @@ class Annotations:
     notes: tuple[str, ...] = ()
 
     def names(self, image_id: ItemId) -> tuple[str, ...]:
-        """Return what the image is called: its id and, where it is known, its file name."""
+        """Return an image's names: its id and, if known, its file name."""
         file_name = self.file_names.get(image_id)
         return (str(image_id), file_name) if file_name else (str(image_id),)
 
@@ -189,7 +189,7 @@ def _together(paths: Sequence[str], read: Sequence[Annotations]) -> Annotations:
 
 
 def _merged(parts: Iterable[Mapping[ItemId, str]]) -> dict[ItemId, str]:
-    """Return what all files say of images; the last one counts."""
+    """Merge the mappings of all files; on conflicts the last one wins."""
     return {image: said for part in parts for image, said in part.items()}
 
 
@@ -212,7 +212,7 @@ _COCO_NAME: Final = re.compile(r"(?:.*/)?COCO_(?:train|val|test)\d{4}_(\d{12})(?
 
 
 class _Images:
-    """What is known of images while their captions are read."""
+    """Image data collected while captions are read."""
 
     def __init__(self) -> None:
         self.captions: dict[ItemId, list[str]] = {}
@@ -223,7 +223,7 @@ class _Images:
         self.padded = 0
 
     def call(self, key: str, name: object, image_id: ItemId) -> None:
-        """Note what else an image is called: a file's name or the like; a name of two images is none."""
+        """Record an image's alias, such as a file name; ambiguous aliases are dropped."""
         if isinstance(name, str) and name and name != image_id:
             known = self.aliases.setdefault(key, {})
             if known.setdefault(name, image_id) != image_id:
@@ -232,7 +232,7 @@ class _Images:
                 self.aliases.setdefault("COCO's number", {}).setdefault(int(number[1]), image_id)
 
     def note(self, form: Format, fields: Mapping[str, object], image_id: ItemId) -> None:
-        """Note what else a record says of its image."""
+        """Record an image's aliases and split from its record."""
         for alias in form.aliases:
             self.call(alias, fields.get(alias), image_id)
         if type(image_id) is str and (number := _COCO_NAME.fullmatch(image_id)):

@@ -227,7 +227,7 @@ _MAY_BE_CANDIDATES: Final = frozenset({"answer", "answers", "captions", "caption
 
 
 def plain(name: str) -> str:
-    """Return a name without what people write differently: case, spaces, ``_``, ``-`` and ``/``."""
+    """Normalise a field name: lower case, without spaces, ``_``, ``-`` and ``/``."""
     return re.sub(r"[\s_/-]+", "", name.strip().strip("\ufeff").lower())
 
 
@@ -253,7 +253,7 @@ FIRST_IDS: Final = frozenset(_names("image_id video_id audio_id coco_id clip_id 
 
 
 def value_at(row: Mapping[str, object], path: str) -> object:
-    """Return what stands under a key, or else under a path of keys; ``a+b`` are both, ``a|b`` the one that is there."""
+    """Return the value at a path; ``a+b`` joins both, ``a|b`` takes the first present."""
     if path in row:
         return row[path]
     for choice in path.split("|"):
@@ -281,7 +281,7 @@ def path_parts(path: str) -> Sequence[str]:
 
 
 def first_at(value: object, parts: Sequence[str]) -> Iterator[object]:
-    """Yield what stands at a path, of long lists and objects in the first entries."""
+    """Yield the values at a path, sampling the first entries of lists and objects."""
     if not parts:
         yield value
         return
@@ -301,7 +301,7 @@ def _are_objects(values: Sequence[object], *keys: str) -> bool:
 
 
 def captions_of(value: object, depth: int = _DEPTH) -> list[str] | None:
-    """Return the captions that a value holds, however deep; ``None``: what it is, is not known."""
+    """Return the captions nested in a value; ``None`` if its structure is unknown."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict) and depth:
@@ -358,7 +358,7 @@ class Columns:
 
 
 def nested_names(rows: Iterable[Mapping[str, object]]) -> list[str]:
-    """Return the keys of rows, and behind them the paths of what is wrapped."""
+    """Return the keys of rows, then the paths of keys in wrapper objects."""
     keys = {key: None for row in rows for key in row}
     inner = {path: None for row in rows for path in _wrapped(row)}
     return [*keys, *(path for path in inner if path not in keys)]
@@ -431,7 +431,7 @@ def find_fields(
 
 
 def _last(name: str, names: Sequence[str]) -> str:
-    """Return the last key of a path in what is wrapped."""
+    """Return a path's last key if it starts in a wrapper object, else the name."""
     return name.rpartition(".")[2] if name.partition(".")[0] in names else name
 
 

@@ -49,7 +49,7 @@ DEFAULT_LIMITS = ReadLimits()
 
 
 class Source(NamedTuple):
-    """An open input: what to call it in messages, its bytes, and what they were packed with (``zip``), or nothing."""
+    """An open input: its name in messages, its byte stream, and its compression, if any."""
 
     name: str
     stream: io.BufferedReader
@@ -115,7 +115,7 @@ def _text(name: str, stream: io.BufferedReader) -> io.BufferedReader:
 
 
 class _UnpackError(Exception):
-    """What is unpacked is damaged."""
+    """The compressed data is damaged."""
 
 
 def _gunzip(stream: _Counted) -> Iterator[bytes]:
@@ -210,7 +210,7 @@ def _check_member(path: str, member: zipfile.ZipInfo, limits: ReadLimits) -> Non
 
 
 def _inspect_samples(path: str, archive: zipfile.ZipFile, limits: ReadLimits) -> Iterator[bytes]:
-    """Yield the samples of a log of Inspect, each on one line, without what was said on the way to its output."""
+    """Yield the samples of an Inspect log, one per line, without inputs and transcripts."""
     left = limits.content
     for member in archive.infolist():
         if not (member.filename.startswith(_SAMPLES) and member.filename.endswith(".json")):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """The documents among what a program gives as captions, by their texts."""
+    """The spaCy documents that a caller passed as captions, by text."""
 
     known: dict[str, Doc] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Documents:
         return type(value)(map(self._text, value)) if type(value) in {list, tuple} else value
 
     def source(self, pipeline: str | FactSource, items: Iterable[Item]) -> str | FactSource:
-        """Return what gives the facts of items: for documents their own parses, for other captions the pipeline."""
+        """Return the fact source: parses of documents, and the pipeline for other captions."""
         if not self.known:
             return pipeline
         if self.faults:

@@ -31,7 +31,7 @@ _NO_DELIMITERS: Final = frozenset('\r"')
 
 
 def parse_columns(text: str | None, *, delimiter: str | None = None) -> Columns | None:
-    r"""Read what ``--columns`` and ``--delimiter`` say; ``None`` if neither is given.
+    r"""Parse ``--columns`` and ``--delimiter``; ``None`` if neither is given.
 
     Example:
         >>> parse_columns("id=file,references=ref_a+ref_b", delimiter="tab")
@@ -159,7 +159,7 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 
 def _delimiter(header: str) -> str:
-    """Return what separates the columns: a tab if there is one, else the most frequent of , ; and |."""
+    """Return the delimiter: tab if present, else the most frequent of , ; and |."""
     return "\t" if "\t" in header else max(",;|", key=header.count)
 
 

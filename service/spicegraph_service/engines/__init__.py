@@ -43,7 +43,7 @@ class System(NamedTuple):
 
 
 class Rewrite(NamedTuple):
-    """What is made of each candidate before it is scored, and how the signature says so: a key and its value."""
+    """Preprocessing of candidates before scoring, with its key and value in the signature."""
 
     key: str
     value: str
@@ -52,7 +52,7 @@ class Rewrite(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is scored, and how."""
+    """Input and options of a scoring run."""
 
     source: str  # a file, or what else the engine reads
     metrics: tuple[str, ...]  # names of metrics and groups

@@ -39,7 +39,7 @@ Parsed = TypeVar("Parsed")
 
 
 class Spread(Protocol):
-    """What applies a function to many arguments and gives the results in order: ``map``, or that of processes."""
+    """Ordered map of a function over arguments: ``map``, or that of a process pool."""
 
     def __call__(self, function: Callable[[Argument], Result], arguments: Iterable[Argument], /) -> Iterator[Result]:
         """Return the results in the order of the arguments."""
@@ -84,7 +84,7 @@ def local_facts(
 
 
 class ParseSource:
-    """Turns captions into facts, parses or what else a pipeline reads in them; none that a store has is parsed."""
+    """Source of facts, parses or encoded captions, which parses only captions missing in the store."""
 
     def __init__(
         self, pipeline: str, *, loose: bool, start: Callable[[], Pool] | None, store: stores.Store | None
@@ -136,7 +136,7 @@ class ParseSource:
                 ) from error
 
     def encoded(self, texts: Iterable[str], encode: Encode, signature: str) -> Iterator[bytes]:
-        """Return what an importable function makes of each caption; ``signature``: what that depends on."""
+        """Return each caption as encoded by an importable function; ``signature`` is its cache signature."""
         if self._store is None:
             return self._made(texts, encode)
         return self._kept(texts, encode, stores.parse_signature(signature), self._store)
@@ -218,7 +218,7 @@ def _pool(workers: int, ended: str, start: Callable[[], None] | None = None) -> 
 
 @contextmanager
 def spread_over(workers: int) -> Iterator[Spread]:
-    """Give what applies a function to many arguments in ``workers`` processes, started with the first; 1: this one."""
+    """Give an ordered map over ``workers`` processes, started on first use; 1: this process."""
     if workers == 1:
         yield map
         return

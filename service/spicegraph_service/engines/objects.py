@@ -65,7 +65,7 @@ def object_stream(location: str) -> Iterator[Any]:
 
 @contextmanager
 def object_errors(location: str, done: str = "read") -> Iterator[None]:
-    """Raise what goes wrong within this as an error that names the place."""
+    """Raise errors from this block as errors that name the location."""
     try:
         yield
     except ModuleNotFoundError as error:

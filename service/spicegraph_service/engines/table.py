@@ -90,7 +90,7 @@ def _read(task: Task) -> Dataset:
 
 @contextmanager
 def _facts_of(task: Task, datasets: Iterable[Dataset]) -> Iterator[FactSource]:
-    """Give what turns the captions of a task into facts."""
+    """Give the source of facts for a task's captions."""
     graphs: dict[str, ParsedCaption] = {}
     if task.graphs:
         for dataset in datasets:

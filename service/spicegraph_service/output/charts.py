@@ -183,7 +183,7 @@ class _Plot:
         self.text(name, x=f"{self.left + self.width / 2:g}%", y=self.bottom + 32, kind="dim", anchor="middle")
 
     def done(self, title: str, description: str) -> Markup:
-        """Return the figure with its name and what it shows, for those who can't see it."""
+        """Return the SVG with an accessible title and description."""
         title, description = writable(title), writable(description)
         drawn = ET.tostring(self.root, encoding="unicode")
         prefix = "c" + hashlib.sha256(f"{title}\0{description}\0{drawn}".encode()).hexdigest()[:10]
@@ -329,7 +329,7 @@ def _steps(run: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _draw_ends(plot: _Plot, line: Line, spot: int) -> str:
-    """Draw the interval of a value of a line, if it has one; return what its tip says of it."""
+    """Draw a value's interval, if it has one; return its tooltip text."""
     low, high = line.ends[spot] if line.ends else (None, None)
     if low is None or high is None:
         return ""

@@ -75,7 +75,7 @@ class Grid:
             yield from ([row] for row in self.rows)
 
     def written(self) -> Iterator[list[str]]:
-        """Yield the rows as people read them: what a group shares stands in its first row alone."""
+        """Yield the rows as text; a group's name is only in its first row."""
         for group in self.groups():
             for number, row in enumerate(group):
                 cells = [cell_text(*pair) for pair in zip(self.columns, row, strict=True)]
@@ -140,7 +140,7 @@ def page_text(column: Column, cell: Cell) -> str:
 def ranked(
     values: Iterable[float | None], *, lower: bool = False, write: Callable[[float], str] = _score
 ) -> dict[str, str]:
-    """Return the styles of the best and the worst value by what is printed; none if all print alike."""
+    """Map the printed best and worst values to styles; empty if all print alike."""
     defined = sorted((value for value in values if value is not None), reverse=lower)
     ends = [write(value) for value in (*defined[:1], *defined[-1:])]
     return dict(zip(ends, (WORST, BEST), strict=True)) if len(set(ends)) > 1 else {}
@@ -182,7 +182,7 @@ def _marks(column: Column, cells: Iterable[Cell]) -> dict[str, str]:
 
 
 class _Echo:
-    """A file whose ``write`` returns what it is given, and the CSV writer then too."""
+    """File object whose ``write`` returns its text, so ``writerow`` returns the line."""
 
     def write(self, text: str) -> str:
         return text
@@ -195,7 +195,7 @@ def csv_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
 
 
 def to_csv(grid: Grid) -> str:
-    """Return CSV with every digit; a range has two columns, and what is undefined stays empty."""
+    """Return CSV at full precision; ranges take two columns, undefined values are empty."""
     names = (
         (f"{column.name} low", f"{column.name} high") if column.is_span else (column.name,) for column in grid.columns
     )

@@ -105,19 +105,19 @@ def digest(text: str) -> str:
 
 
 def permalink(image_id: ItemId) -> str:
-    """Return what stands for an image in an address: its id, in quotes where a string looks like a number."""
+    """Return an image's id for URLs, quoted if it is a numeric-looking string."""
     text = str(image_id)
     quoted = isinstance(image_id, str) and (_NUMBER.fullmatch(text) or text.startswith('"'))
     return msgspec.json.encode(text).decode() if quoted else text
 
 
 def number(value: float | None) -> str:
-    """Return a number with three digits; what is undefined is a dash."""
+    """Format a number with three decimals; ``None`` is a dash."""
     return UNDEFINED if value is None else f"{value:.3f}"
 
 
 def signed(value: float | None) -> str:
-    """Return a difference with its sign and three digits; what is undefined is a dash."""
+    """Format a difference with its sign and three decimals; ``None`` is a dash."""
     return UNDEFINED if value is None else f"{value:+z.3f}".replace("-", "−")
 
 

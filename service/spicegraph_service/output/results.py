@@ -49,7 +49,7 @@ def _json(head: Mapping[str, Json], name: str, rows: Iterable[Json]) -> Iterator
 
 
 def _csv(result: Result) -> Iterator[str]:
-    """Yield one item per row, categories as ``SPICE_categories_Color_f``; what is undefined stays empty."""
+    """Yield CSV lines, one per item; categories are ``SPICE_categories_Color_f``, undefined values empty."""
     rows = (dict(objects.flat_scores(scores)) for scores in result.iter_scores())
     first = next(rows, {})
     lines = (
@@ -141,7 +141,7 @@ def pair_text(
     form: ComparisonFormat,
     tables: Callable[[Compared, tuple[str, str]], Iterable[Content]],
 ) -> str:
-    """Return what two systems, of these names, differ in, as JSON or tables; a page is a whole report."""
+    """Return the comparison of two named systems as tables or JSON."""
     if form is ComparisonFormat.TABLE:
         return rendered(tables(comparison, names))
     first, second = names
@@ -167,14 +167,14 @@ _BY_ENDING = {
 
 @dataclass(frozen=True, slots=True)
 class ResultOutput:
-    """What ``--format`` and ``--output`` say, as they were given."""
+    """The values of ``--format`` and ``--output``."""
 
     form: ResultFormat | None
     path: str | None
 
     @property
     def format(self) -> ResultFormat:
-        """The format of what is written: the one given, else that of the file's ending, else a table."""
+        """The output format: as given, else by file extension, else a table."""
         if self.form is None and self.is_folder:
             return ResultFormat.PARQUET
         return self.form or terminal.format_by_ending(self.path, _BY_ENDING, ResultFormat.TABLE)
@@ -215,7 +215,7 @@ class ResultOutput:
             )
 
     def write_systems(self, systems: Mapping[str, Result]) -> None:
-        """Write what :meth:`write` writes, of several systems by name."""
+        """Write the results of several systems, by name, as :meth:`write` does for one."""
         if self.format in _STANDING_FORMATS:
             terminal.write_text(standing_text(systems, self.format), self.path)
             return

@@ -32,7 +32,7 @@ _PLURALS: Final[Mapping[str, str]] = {
 
 
 def label(name: str) -> str:
-    """Return what people read for the name of a category, or for that of its score."""
+    """Return the display label of a category or of its score."""
     score, _, category = name.partition("_")
     return f"{score}_{LABELS[category]}" if category in LABELS else LABELS.get(name, name)
 
@@ -167,7 +167,7 @@ def _marks(rows: Sequence[Standing], system: int) -> dict[int, str]:
 
 
 def standing_notes(rows: Sequence[Standing]) -> Iterator[str]:
-    """Yield what the marks of the table mean."""
+    """Yield the notes that explain the table's marks."""
     tests = sum(len(row.values) - 1 for row in rows if row.best is not None)
     if tests:
         yield (

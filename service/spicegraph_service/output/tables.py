@@ -45,7 +45,7 @@ def console_width() -> int:
 
 
 def rendered(contents: Iterable[Content]) -> str:
-    """Return what rich makes of tables and texts: with colour on a terminal, plain elsewhere."""
+    """Render tables and texts with rich: in colour on a terminal, plain elsewhere."""
     console = Console(
         file=io.StringIO(),
         force_terminal=is_terminal(sys.stdout),
@@ -163,7 +163,7 @@ def _category_estimates(run: RunSummary) -> dict[str, tuple[float | None, float 
 
 
 def _signatures_of(heads: Sequence[str], signatures: Sequence[Mapping[str, Json]]) -> Iterator[Content]:
-    """Yield what the signatures of several systems share, and then what each has of its own."""
+    """Yield the fields common to all systems' signatures, then each system's own."""
     common = {key: value for key, value in signatures[0].items() if all(each.get(key) == value for each in signatures)}
     if _is_toolkit_text(common):
         yield Text(TOOLKIT_NOTE)
@@ -212,7 +212,7 @@ def plain_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
 
 
 def comparison_tables(comparison: SystemComparison, names: tuple[str, str]) -> Iterator[Content]:
-    """Yield the table of all differences between two systems, what its marks mean, and the signature."""
+    """Yield the table of differences between two systems, its legend, and the signature."""
     first, second = map(printable, names)
     yield Text(f"A: {first}\nB: {second}\n")
     lower = lower_is_better(comparison.metrics)
@@ -238,7 +238,7 @@ def comparison_tables(comparison: SystemComparison, names: tuple[str, str]) -> I
 
 
 def _comparison_notes(comparison: SystemComparison) -> Iterator[str]:
-    """Yield what the marks and the gaps of a comparison's table mean."""
+    """Yield the legend of a comparison table: its marks and its gaps."""
     rows = list(chain.from_iterable(comparison.metrics.values()))
     if lower := lower_is_better(comparison.metrics):
         yield f"lower is better: {', '.join(sorted(lower))}"
@@ -251,7 +251,7 @@ def _comparison_notes(comparison: SystemComparison) -> Iterator[str]:
 
 
 def _length_tables(comparison: SystemComparison) -> Iterator[Content]:
-    """Yield what length alone says of two systems of descriptions, and each difference with length held constant."""
+    """Yield the length-only baseline and each difference between systems at equal length."""
     rows = [
         (name, control.longer_wins, control.difference, (control.low, control.high))
         for name, control in comparison.length.items()
@@ -269,7 +269,7 @@ def _length_tables(comparison: SystemComparison) -> Iterator[Content]:
 
 
 def difference_tables(difference: SystemDifference, names: tuple[str, str]) -> Iterator[Content]:
-    """Yield what B changes in all, the tuples that it adds and removes in the first images, and the signature."""
+    """Yield the totals of B's changes, the first images' changed tuples, and the signature."""
     first, second = map(printable, names)
     yield Text(f"A: {first}\nB: {second}\n")
     corpus = difference.corpus()
@@ -289,7 +289,7 @@ def difference_tables(difference: SystemDifference, names: tuple[str, str]) -> I
 
 
 def signature_lines(signature: Mapping[str, Json], *, leave: Collection[str] = ()) -> Iterator[str]:
-    """Yield a line of what all metrics share, and one for each metric, without the fields that are to be left out."""
+    """Yield the shared signature line, then one per metric without the ``leave`` fields."""
     yield _fields({key: value for key, value in signature.items() if key != "metrics"})
     metrics = signature.get("metrics")
     for name, parts in metrics.items() if isinstance(metrics, Mapping) else ():

@@ -233,7 +233,7 @@ def whole_file(path: str) -> Iterator[IO[str]]:
 
 @contextmanager
 def _packing(file: IO[bytes], path: str) -> Iterator[IO[bytes]]:
-    """Give a file that compresses what is written, if its name says so; the same content gives the same bytes."""
+    """Yield a file compressed by its extension (.gz, .zst); the output is deterministic."""
     with file:
         if path.lower().endswith(".gz"):
             with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
@@ -253,7 +253,7 @@ def _zstandard() -> ModuleType:
 
 @contextmanager
 def whole_path(path: str) -> Iterator[Path]:
-    """Give a path to write to; what stands there at the end takes the place of ``path``."""
+    """Yield a temporary path, whose file replaces ``path`` at the end."""
     target = Path(path).absolute()
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

@@ -161,7 +161,7 @@ class Dispatcher:
         return _checked(done)
 
     async def close(self) -> None:
-        """Stop; what still waits is cancelled."""
+        """Stop; queued work is cancelled."""
         running = (self._feeder, *self._tasks)
         for task in running:
             task.cancel()
@@ -276,7 +276,7 @@ async def _while_wanted(call: asyncio.Task[tasks.Reply], worker: Worker, batch: 
 
 
 def _checked(done: tasks.GroupReply) -> tasks.GroupReply:
-    """Return a worker's reply, or raise what it says went wrong."""
+    """Return a worker's reply, or raise the error it reports."""
     if done.refused:
         raise (LimitError if done.refused == "limit" else InputError)(done.error)
     if done.error:

@@ -85,7 +85,7 @@ class WithMessage(Protocol):
 
 
 def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: object, *, verdicts: bool) -> None:
-    """Add what a metric's ``explain`` gives, in the contract's message for it or as JSON; ``verdicts``: those, too."""
+    """Add a metric's explanation, as its own message or JSON; ``verdicts``: with verdicts."""
     if isinstance(explanation, Match):
         result.matches.add(
             metric=metric,
@@ -101,7 +101,7 @@ def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: obj
 def errors_message(
     metric: str, item: Item, match: Match, spans: Mapping[str, tuple[tuple[int, int], ...]]
 ) -> scores_pb2.ItemErrors:
-    """Return what explains each tuple without a partner; ``item`` as it was parsed, ``spans`` of the words of texts."""
+    """Return the error of each unmatched tuple; ``item`` as parsed, ``spans`` of texts' words."""
     # Imported here: a worker starts without what draws reports.
     from spicegraph_service.report.images import mentions  # noqa: PLC0415
 
@@ -131,7 +131,7 @@ def errors_message(
 
 
 def _pair(match: Match, finding: Finding) -> tuple[SceneTuple | None, SceneTuple | None]:
-    """Return what a caption says and what its references know of an error."""
+    """Return an error's candidate and reference tuples; None where there is no counterpart."""
     counterpart = finding.counterpart
     if KINDS[finding.kind].side is ErrorSide.INVENTED:
         return match.candidate[finding.tuple], None if counterpart is None else match.reference[counterpart]
@@ -159,7 +159,7 @@ def credit_message(metric: str, credit: Credit) -> scores_pb2.Credit:
 
 
 def corpus_message(item_count: int, runs: Sequence[Run], *, categories: bool = False) -> scores_pb2.CorpusResult:
-    """Return what came out for all items together, by category, too, where asked; an undefined score has no value."""
+    """Return the corpus scores, by category if asked; an undefined score has no value."""
     corpus = scores_pb2.CorpusResult(
         item_count=item_count,
         empty_graph_count=next(filter(None, map(_empty_graphs, runs)), 0),

@@ -17,7 +17,7 @@ _WORDS_OF_USUAL = 10
 
 
 def text_cost(text: str) -> int:
-    """Return what a text is expected to take."""
+    """Return a text's expected parsing cost."""
     return 1 if len(text) <= _USUAL_CHARACTERS else _long_cost(text)
 
 
@@ -27,5 +27,5 @@ def _long_cost(text: str) -> int:
 
 
 def texts_cost(texts: Iterable[str]) -> int:
-    """Return what texts are expected to take together."""
+    """Return the total expected parsing cost of texts."""
     return sum(map(text_cost, texts))

@@ -92,7 +92,7 @@ class Evaluator:
         return Resources(lambda: self._tables[style], data=data, evidence=evidence, images=_IMAGES)
 
     def info(self) -> tasks.WorkerInfo:
-        """Return what this worker can do."""
+        """Return this worker's capabilities."""
         metrics = tuple(
             tasks.ServedMetric(
                 name,
@@ -108,22 +108,22 @@ class Evaluator:
         return tasks.WorkerInfo(version("spicegraph"), signatures[0], metrics, self._missing, *signatures[1:])
 
     def make_ready(self) -> None:
-        """Build what the first calls would wait for."""
+        """Load metrics' resources ahead of the first calls."""
         for metric in self._metrics.values():
             metric.make_ready()
 
     def warm_up(self) -> None:
-        """Load what a pipeline loads with its first caption, which takes a tenth of a second and more."""
+        """Parse one caption per pipeline, so that the first call need not load models."""
         self._parse([tasks.StyledText("A man rides a horse on the beach.", style) for style in self._pipelines])
 
     def run(self, task: tasks.Task) -> tasks.WorkReply | tasks.GroupReply:
-        """Do a task; what fails is reported in the reply of its group."""
+        """Run a task; errors are reported in the reply of its group."""
         if isinstance(task, tasks.Work):
             return self._work(task)
         return _answered(lambda: self._total(task), "the totals of a request cannot be computed")
 
     def _work(self, work: tasks.Work) -> tasks.WorkReply:
-        """Parse what is new in a batch, and evaluate its groups."""
+        """Parse a batch's new texts, and evaluate its groups."""
         wanted = dict.fromkeys(text for group in work.groups for text in group.texts(self._parsing))
         known = _decoded(work.parses)
         fresh, failures = self._parse([text for text in wanted if text not in known])
@@ -220,7 +220,7 @@ class Evaluator:
         corpus: Corpus,
         style: tasks.GraphStyle,
     ) -> None:
-        """Give each item's message what kinds of errors it has by every metric that matches tuples."""
+        """Add error kinds to each item's result, for every metric that matches tuples."""
         spans = {text.text: parse.spans for text, parse in self._parses.items() if text.style == style}
         for run in runs:
             metric = metrics[run.name]
@@ -231,7 +231,7 @@ class Evaluator:
                 result.errors.append(convert.errors_message(run.name, metric.reads(item), match, spans))
 
     def _chosen(self, work: tasks.ItemsWork | tasks.Totals, *, evidence: bool = True) -> Mapping[str, Metric[Any]]:
-        """Return the metrics that are computed, for what a request gives; of sets of captions, where it has such."""
+        """Return the metrics to compute, with the request's data; wrapped for sets of captions."""
         # How intervals are drawn, and of what, is nothing to a metric.
         given = msgspec.structs.replace(work.given, confidence=None, sets=False)
         made = self._made(given, evidence=evidence)
@@ -243,7 +243,7 @@ class Evaluator:
         return as_sets(metrics, sets)
 
     def _make(self, given: tasks.RequestData, *, evidence: bool = True) -> Mapping[str, Metric[Any]]:
-        """Return the metrics, with what a request gives in those that use it; those with facts keep evidence or not."""
+        """Return the metrics, rebuilt with the request's data where used; ``evidence``: facts keep theirs."""
         if given == tasks.NOTHING_GIVEN and evidence:
             return self._metrics
         data = replace(
@@ -283,7 +283,7 @@ class Evaluator:
 
 
 def _answered(do: Callable[[], tasks.GroupReply], failure: str) -> tasks.GroupReply:
-    """Return what comes out, or why nothing does; what is no fault of the request is logged as this failure."""
+    """Return the result or its error; unexpected errors are logged under ``failure``."""
     try:
         return do()
     except LimitError as error:
@@ -317,7 +317,7 @@ def _check_languages(work: tasks.ItemsWork) -> None:
 def _collected(
     work: tasks.ItemsWork, corpus: Corpus, metrics: Mapping[str, Metric[Any]], later: Collection[str]
 ) -> dict[str, Sequence[Any]]:
-    """Return the statistics of each metric; of those for ``later``, what is kept until all items are there."""
+    """Return each metric's statistics; for metrics in ``later``, deferred until all items are there."""
     # A metric without credits, such as another package's, need not know this argument.
     credits_too = {"evidence": True} if _level(work.detail) >= scores_pb2.DETAIL_CREDIT else {}
     drafts = Corpus(tuple(Item(i.id, i.draft, i.references) for i in work.items if i.draft is not None))
@@ -344,7 +344,7 @@ def _words_of_errors(
 
 
 def _corpus(count: int, runs: Sequence[Run], detail: int) -> bytes:
-    """Return what came out for all items together, by category with the details that have categories."""
+    """Return the serialized corpus scores, by category at detail levels that have categories."""
     message = convert.corpus_message(count, runs, categories=detail >= scores_pb2.DETAIL_CATEGORIES)
     return message.SerializeToString()
 
@@ -404,5 +404,5 @@ def _computed(work: tasks.ItemsWork | tasks.Totals) -> Sequence[str]:
 
 
 def _reason(error: Exception) -> str:
-    """Return what clients may see of an error: our own errors are written for users, others are not."""
+    """Return the error message for clients: ours in full, of others only the type."""
     return str(error) if isinstance(error, SpicegraphError) else f"an unexpected {type(error).__name__}"

@@ -232,7 +232,7 @@ class Replies:
 
 @contextmanager
 def open_replies() -> Iterator[Replies]:
-    """Give a child process's stream for replies; what the process prints goes to standard error instead."""
+    """Yield a child process's reply stream; its printed output goes to standard error instead."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as stream:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         yield Replies(stream)
@@ -259,7 +259,7 @@ def do_one_task(answer: Callable[[bytes, Callable[[bytes], None]], bytes], *, na
 
 
 def limit(memory: int, *, beyond: int = 0, seconds: int = 0) -> None:
-    """Bound what this process may take, where the system can do that; 0: as much as there is.
+    """Limit this process's memory and processor time, where supported; 0: no limit.
 
     Args:
         memory: Bytes of addresses.

@@ -10,7 +10,7 @@ from spicegraph_service.pool import tasks
 
 
 class ReportItem(msgspec.Struct, frozen=True, array_like=True):
-    """An item, and what each system says of it."""
+    """An item with each system's candidate."""
 
     id: str
     candidates: tuple[str, ...]

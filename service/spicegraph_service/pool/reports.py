@@ -74,7 +74,7 @@ def make(task: ReportTask, progress: Any = None) -> Made:
 
 
 def provenance(task: ReportTask) -> Provenance:
-    """Return when a report is made, and what its caller says of it."""
+    """Return a report's provenance: its time, and the caller's command and inputs."""
     inputs = tuple({"name": name, "sha256": digest} for name, digest in task.inputs)
     return Provenance(time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), task.command, inputs)
 

@@ -23,7 +23,7 @@ GraphStyle: TypeAlias = Literal["spice", "scene"]  # Of the server's pipeline, o
 
 
 class StyledText(NamedTuple):
-    """A text and the style of its graph: what parses are kept and sent under."""
+    """A text and its graph style: the key of cached parses."""
 
     text: str
     style: GraphStyle = "spice"
@@ -33,7 +33,7 @@ Setup: TypeAlias = tuple[str, bytes]  # The first frame to a worker: its pipelin
 
 
 class ItemWork(NamedTuple):
-    """An item to score; ``draft`` is what its candidate revises, ``more`` the further captions of a set."""
+    """An item to score; ``draft``: the candidate's draft, ``more``: further captions of a set."""
 
     id: str
     candidate: str
@@ -61,7 +61,7 @@ class MadeMetric(NamedTuple):
 
 
 class RequestData(msgspec.Struct, frozen=True):
-    """What a request gives its metrics: categories of its own, the text that SPICE parses, style, and languages."""
+    """A request's settings for metrics: own categories, SPICE text, style, languages."""
 
     categories: tuple[CategoryDefinition, ...] = ()
     spice_text: SpiceText = "written"
@@ -79,7 +79,7 @@ NOTHING_GIVEN: Final = RequestData()
 def parsed_texts(
     metrics: Iterable[str], parsing: Mapping[str, bool], spice_text: SpiceText
 ) -> tuple[Callable[[str], str], ...]:
-    """Return what makes, of a caption, each text to parse; ``parsing`` is true of metrics that parse the chosen one."""
+    """Return functions from a caption to each text to parse; ``parsing``: whether ``spice_text`` applies."""
     toolkit = {spice_text == "coco" and parsing[name] for name in metrics if name in parsing}
     return tuple(make for kind, make in ((False, str), (True, toolkit_text)) if kind in toolkit)
 
@@ -139,7 +139,7 @@ class Work(msgspec.Struct, frozen=True, tag="work"):
 
 
 class ChunkStatistics(NamedTuple):
-    """What the items of a chunk leave for the end of their request: each metric's statistics, by its name."""
+    """A chunk's statistics by metric name, kept for the end of the request."""
 
     metrics: Mapping[str, Sequence[Any]]
     items: Sequence[Item] = ()  # where credits need them at the end
@@ -151,7 +151,7 @@ class ChunkStatistics(NamedTuple):
 
     @classmethod
     def unpack(cls, packed: bytes) -> Self:
-        """Return what one of our own workers has packed."""
+        """Unpickle statistics packed by one of our own workers."""
         statistics: Self = pickle.loads(packed)  # noqa: S301
         return statistics
 
@@ -166,7 +166,7 @@ class Totals(msgspec.Struct, frozen=True, tag="totals"):
 
 
 class GroupReply(msgspec.Struct, frozen=True, tag="group"):
-    """What came out for a group, or of totals: serialized messages, in order; or ``error``, what went wrong."""
+    """Reply for a group or totals: serialized messages, in order; or ``error``, the reason."""
 
     results: tuple[bytes, ...] = ()  # of totals the scores that depend on the corpus, if there are such
     corpus: bytes = b""

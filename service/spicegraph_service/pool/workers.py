@@ -43,7 +43,7 @@ class Worker:
 
     @classmethod
     async def start(cls, setup: tasks.Setup, *, timeout_s: float) -> Worker:
-        """Start a process and wait until it has loaded what the setup names."""
+        """Start a process and wait until it has loaded its setup."""
         process = await ChildProcess.start("spicegraph_service.pool.workers")
         info = tasks.decode_reply(await process.ask(tasks.encode(setup), timeout_s=timeout_s))
         if not isinstance(info, tasks.WorkerInfo):

@@ -169,7 +169,7 @@ class _Scoring:
         return self._score("Held-out reference", held_out)[0]
 
     def _score(self, name: str, items: tuple[Item, ...]) -> tuple[SystemView, list[Run], ErrorReport]:
-        """Return a system's part of a report and what it was made from."""
+        """Return a system's view, its metric runs and its error report."""
         metrics = of_items(self.metrics, items, self.sets)
         statistics = collect(items, metrics)
         runs = [run_of(key, metric, statistics[key], confidence=self.draws) for key, metric in metrics.items()]
@@ -209,7 +209,7 @@ class _Scoring:
             yield replace(view, graded=why, metrics=metric_scores, workings=made, credits=credit_of)
 
     def _credits(self, corpus: Corpus, runs: Sequence[Run]) -> list[dict[str, Credit]]:
-        """Return what each word of each candidate earned of each score that credits words, by the score's name."""
+        """Return the credit of each candidate's words, by the name of the score."""
         credits_of: list[dict[str, Credit]] = [{} for _ in corpus.items]
         for run in runs:
             metric, score = self.metrics[run.name], run.scores[0]
@@ -246,7 +246,7 @@ def _tests(
 
 
 def _warnings(corpora: Mapping[str, CheckedItems], runs_of: Sequence[Sequence[Run]]) -> Iterator[str]:
-    """Yield what is to be known of captions without a graph."""
+    """Yield warnings about captions without a graph."""
     for (name, corpus), runs in zip(corpora.items(), runs_of, strict=True):
         for note in empty_graphs_of(corpus, runs).notes():
             yield f"{name}: {note}"
@@ -399,7 +399,7 @@ _READ = {"Cardinality": Category(2, COUNTS | {f"{a}/{b}" for a, b in permutation
 
 
 def _digits(statistics: Sequence[SpiceStatistic]) -> DigitCounts | None:
-    """Return what becomes of Cardinality where digits are read as words; ``None`` where nobody writes any."""
+    """Return Cardinality with digits read as words; ``None`` if no caption has digits."""
     if "Cardinality" not in statistics[0].counts:
         return None
     captions = 0

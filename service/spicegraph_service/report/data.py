@@ -121,7 +121,7 @@ class TupleView:
 
 @dataclass(frozen=True, slots=True)
 class GradedView:
-    """SPICE-G of one caption: the score, what supports each tuple, and what would raise the score most."""
+    """SPICE-G of one caption: the score and its explanation."""
 
     score: float
     explanation: Judgement
@@ -224,7 +224,7 @@ class ImageView:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """What came out for a condition that the second of two systems must not fulfil: the second minus the first."""
+    """Result of one regression check: the second system's score minus the first's."""
 
     condition: str
     passed: bool
@@ -278,9 +278,9 @@ class Report:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What readers should know: of sets, what the scores are of; and the warnings."""
+        """Notes for readers: how sets are scored, and the warnings."""
         return (_OF_SETS, *self.warnings) if self.of_sets else self.warnings
 
     def shown(self, name: str) -> str:
-        """Return what a score is called: of sets, ``SPICE`` is that of what they say as one."""
+        """Return a score's display name: ``AllSPICE`` for SPICE of caption sets."""
         return f"All{name}" if self.of_sets and name == "SPICE" else name

@@ -71,7 +71,7 @@ def gate_results(
     tests: Mapping[tuple[int, int], Sequence[Comparison]],
     draws: Resampling,
 ) -> tuple[GateResult, ...]:
-    """Return what came out for conditions on two systems; ``statistics`` are those of SPICE, by system."""
+    """Return the results of regression checks on two systems; ``statistics`` are SPICE's, by system."""
     if not gates:
         return ()
     scores = {test.name: test for test in tests[0, 1]}
@@ -160,7 +160,7 @@ class _Rate(Metric[tuple[int, int]]):
 
 
 def broken_line(result: GateResult) -> str:
-    """Return a failed condition with what came out."""
+    """Return the message for a failed regression check."""
     if result.difference is None:
         return f"{result.condition}: the difference is undefined"
     ends = "" if result.low is None else f", 95 % interval {result.low:+.4f} to {result.high:+.4f}"

@@ -252,7 +252,7 @@ def connecting_synset(concept: Concept, other: Concept, parts: str) -> int:
 
 
 def synset_views(images: Iterable[data.ImageView]) -> dict[int, tuple[dict[str, str], ...]]:
-    """Return what the synsets mean that connect tuples; a number may stand for several."""
+    """Return names and glosses of the synsets that connect tuples, by synset number."""
     views = (t for image in images for c in image.candidates for t in (*c.candidate, *c.reference))
     numbers = {n for view in views for n in (*view.how, *view.merged) if n}
     return {number: _readings(number) for number in sorted(numbers)}
@@ -280,7 +280,7 @@ class Pictures:
     page: Path = field(default_factory=Path)  # the folder in which the page will be
 
     def address(self, file: Path) -> str:
-        """Return what a page calls a file of the folder."""
+        """Return the URL of an image file for the page."""
         if self.embed:
             kind = "jpeg" if file.suffix.lower() == ".jpg" else file.suffix.lower()[1:]
             try:

@@ -125,7 +125,7 @@ def _means(systems: Sequence[SystemView], part: str, title: str, about: str) -> 
 
 
 def _blocks(report: Report) -> list[dict[str, object]]:
-    """Return kinds of errors by what can have them, each with every system's errors, the most frequent first."""
+    """Return the error tables: every system's error kinds by denominator, most frequent first."""
     blocks: dict[str, list[tuple[ErrorKind, ...]]] = {}
     for errors in zip(*(system.kinds for system in report.systems), strict=True):
         if any(each.count for each in errors):
@@ -241,7 +241,7 @@ _DIGITS = 4
 
 
 def index(report: Report) -> str:
-    """Return the packed index: names, kinds, and for each image what it can be sorted and filtered by."""
+    """Return the packed index: names, kinds, and each image's sort and filter keys."""
     return _packed(
         {
             "chunk": CHUNK,
@@ -261,7 +261,7 @@ def index(report: Report) -> str:
 
 
 def _by_image(report: Report) -> dict[str, object]:
-    """Return what each image can be sorted and filtered by, its numbers by system."""
+    """Return each image's sort and filter keys, with numbers by system."""
     columns = list(zip(*(image.candidates for image in report.images), strict=True))
     return {
         "sources": _sources(report),

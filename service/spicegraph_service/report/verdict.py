@@ -51,7 +51,7 @@ MarkedPart = tuple[str, "str | None"]  # a part of a caption, and the state of i
 
 @dataclass(frozen=True, slots=True)
 class TellingError:
-    """An error that shows what a system (its number) gets wrong in an image, whose position is ``item``."""
+    """Example of a system's error, in the image at position ``item``."""
 
     item: int
     image_id: ItemId
@@ -120,7 +120,7 @@ class _Pair:
 
 
 def verdict(report: Report) -> Verdict:
-    """Say what a report shows. Differences count as sure by their corrected p (Holm)."""
+    """Return a report's verdict; differences count as significant by their Holm-corrected p-value."""
     if len(report.systems) == 1:
         return _single(report)
     pair = _Pair.of(report)
@@ -173,7 +173,7 @@ def _draw_points(signature: Mapping[str, Json], tests: int) -> Iterator[tuple[st
 
 
 def _digit_points(systems: Sequence[SystemView]) -> Iterator[tuple[str, str]]:
-    """Yield what counts in digits do to SPICE's Cardinality, where they change it."""
+    """Yield the effect of counts in digits on SPICE's Cardinality, where it changes."""
     for system in systems:
         row = next((row for row in system.categories if row.name == "Cardinality"), None)
         if system.digits is not None and row is not None and number(system.digits.f) != number(row.f):
@@ -464,13 +464,13 @@ def _length_score(report: Report) -> str:
 
 
 def _value(report: Report, view: CandidateView) -> float:
-    """Return a caption's value of the score that is held against length; what is undefined counts as 0."""
+    """Return a caption's score for the length comparison; an undefined score counts as 0."""
     values = {"SPICE": view.scores[0]} | dict(zip(report.metrics, view.metrics, strict=False))
     return values[_length_score(report)] or 0.0
 
 
 def length_points(control: LengthControl, names: tuple[str, str], score: str) -> Iterator[tuple[str, str]]:
-    """Yield what a verdict says of the length of two systems, the better first, and of a score of theirs."""
+    """Yield the verdict's points on caption length for two systems, the better first."""
     longer, shorter = sorted(zip(control.words, names, strict=True), reverse=True)
     times = f", {longer[0] / shorter[0]:.1f} times as many" if longer[0] > LIKE * shorter[0] else ""
     text = f"{longer[1]} has {longer[0]:.0f} words a caption{times}; {shorter[1]} has {shorter[0]:.0f}"
@@ -488,7 +488,7 @@ def length_points(control: LengthControl, names: tuple[str, str], score: str) ->
 
 
 def length_of_one(report: Report) -> tuple[str, str]:
-    """Return what a verdict on one system says of length: its mean, and how the score follows it."""
+    """Return one system's mean caption length and its rank correlation with the score."""
     views = [image.candidates[0] for image in report.images]
     words = np.array([len(view.caption.split()) for view in views], dtype=float)
     scores = np.array([_value(report, view) for view in views])

@@ -63,7 +63,7 @@ def rotate_token(store: Store, token_id: str, *, overlap_s: float) -> str | None
 
 
 class TokenCaller:
-    """The holder of a token, or anybody where no tokens are needed: what they may do, and the rate left to them."""
+    """A caller, by token or anonymous, with its permissions and remaining rate."""
 
     def __init__(self, record: TokenRecord, bucket: TokenBucket | SharedBucket | None, *, most_calls: int = 0) -> None:
         self.record = record
@@ -213,7 +213,7 @@ class Certificates:
         self._context: ssl.SSLContext | None = None
 
     def context(self) -> ssl.SSLContext:
-        """Return what connections over HTTP are made with; it takes new certificates as they come."""
+        """Return the TLS context of HTTP connections; it picks up renewed certificates."""
         if self._context is None:
             self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
             if self._client_ca is not None:

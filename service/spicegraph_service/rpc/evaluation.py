@@ -142,7 +142,7 @@ def _undefined(corpus: scores_pb2.CorpusResult) -> Iterator[str]:
 
 
 def _notes(items: Sequence[ItemWork], language: str) -> list[str]:
-    """Return what is odd about candidates: copies of the references, or another language."""
+    """Return warnings about candidates: copies of the references, or another language."""
     given = [Item(item.id, text, item.references) for item in items for text in item.candidates]
     return [note for note in (copies_note("items", given), language_note("items", given, language=language)) if note]
 
@@ -232,7 +232,7 @@ class EvaluationServicer(EvaluationServiceServicer):
                 yield response
 
     async def _read(self, requests: AsyncIterator[pb.ScoreStreamRequest], stream: ItemStream) -> None:
-        """Check what a client sends, and hand it on; waits while the stream is full."""
+        """Check the client's messages and queue their items; waits while the stream is full."""
         set_id: str | None = None
         empty: Empty = "zero"
         rule = validation.control_tokens(scores_pb2.CONTROL_TOKENS_UNSPECIFIED)
@@ -281,7 +281,7 @@ class EvaluationServicer(EvaluationServiceServicer):
             raise wrong("items", "is empty")
 
     async def GetServerInfo(self, request: pb.GetServerInfoRequest, context: Context) -> pb.GetServerInfoResponse:
-        """Say what runs here."""
+        """Return the server's version, pipelines, metrics and limits."""
         del request, context
         info = self._scheduler.info
         limits = self._limits

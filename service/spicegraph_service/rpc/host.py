@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a server offers to the services that it has."""
+    """The server's shared resources for its services."""
 
     limits: Limits
     pipeline: str  # the name of what parses captions

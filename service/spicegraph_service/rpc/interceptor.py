@@ -86,11 +86,11 @@ class Call:
 
     @property
     def tenant(self) -> str:
-        """Who owns what the call stores and looks up."""
+        """Tenant that owns the data this call stores and looks up."""
         return self.caller.tenant if self.caller is not None else DEFAULT_TENANT
 
     def charge(self, captions: int, cost: int) -> None:
-        """Count captions, and against the caller's rate what they cost, in usual ones."""
+        """Count captions, and charge their cost to the caller's rate limit."""
         if self.caller is not None:
             self.caller.charge(cost)
         self.captions += captions
@@ -152,7 +152,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Handler | None:
-        """Return what answers a call. Who calls is known by its headers, before anything of its body is read."""
+        """Return the call's handler. Callers are identified by headers, before the body is read."""
         method = handler_call_details.method
         if method not in self.methods:
             other = await continuation(handler_call_details)
@@ -223,7 +223,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
 
 class Refusal(_HandlerBase):
-    """What answers a call that may not be made: as one with a stream of requests, of which it reads none."""
+    """Handler that refuses a call, without reading any of its requests."""
 
     request_streaming = True
     response_streaming = False
@@ -275,7 +275,7 @@ async def _while_allowed(identify: _Identify, call: Call, leaving: asyncio.Event
 
 
 class _CallRecord:
-    """One call: what it raises becomes a status, and how it ended is recorded."""
+    """Record of one call: turns its errors into a status, and logs the outcome."""
 
     __slots__ = ("_begun", "_context", "_log", "_metadata", "_span", "_started", "_tracing", "_trailers", "call")
 
@@ -358,7 +358,7 @@ class _CallRecord:
 
 
 def decoder(decode: Callable[[bytes], Any] | None, most: int | None = None) -> Callable[[bytes], Any]:
-    """Return a decoder that marks what it cannot decode: gRPC itself would answer INTERNAL, and without a reason."""
+    """Return a decoder that marks malformed requests; gRPC would answer INTERNAL without a reason."""
 
     def decoded(data: bytes) -> Any:
         if most is not None and len(data) > most:

@@ -39,7 +39,7 @@ def allow_descriptors() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The sizes that a request may have; the contract's ``Limits`` says what each means."""
+    """Size limits of requests; the contract's ``Limits`` documents each field."""
 
     max_items: int = 2_000
     max_stream_items: int = 200_000
@@ -74,7 +74,7 @@ class ByteBudget:
 
     @contextmanager
     def account(self, peer: str) -> Iterator[Callable[[int], None]]:
-        """Give what counts bytes of a request, until it is answered; it raises :class:`FullError`."""
+        """Yield a counter for one request's bytes, released at its end; raises :class:`FullError`."""
         counted = 0
 
         def count(size: int) -> None:
@@ -249,7 +249,7 @@ class TokenBucket:
 
 
 class SharedBucket:
-    """A rate that several servers grant together; ``spend`` counts for all and returns what is left."""
+    """A rate limit shared by several servers; ``spend`` counts for all and returns the rest."""
 
     # Each server counts for itself, so that no call waits for the store, and within a tenth of a second adds its count
     # to that of all. What servers grant too much in that time, all of them have to wait for afterwards.

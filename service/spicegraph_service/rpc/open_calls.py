@@ -49,7 +49,7 @@ class OpenCalls(grpc.aio.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Handler | None:
-        """Return what answers a call: as one with a stream of requests, since that begins with the headers."""
+        """Return the call's handler, as one with streamed requests, since that begins with the headers."""
         found = await continuation(handler_call_details)
         if found is None or isinstance(found, Refusal) or handler_call_details.method in self._others:
             return found

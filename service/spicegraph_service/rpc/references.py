@@ -190,7 +190,7 @@ class ReferencesServicer(ReferenceServiceServicer):
         return await asyncio.shield(asyncio.ensure_future(self._thread.run(store)))
 
     async def GetReferenceSet(self, request: pb.GetReferenceSetRequest, context: Context) -> pb.GetReferenceSetResponse:
-        """Return what is known of a set."""
+        """Return a reference set's metadata."""
         del context
         reference_set = await self._set(request.id, READ)
         return pb.GetReferenceSetResponse(reference_set=_message(reference_set, await self._shares(reference_set)))

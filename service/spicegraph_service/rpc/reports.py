@@ -114,7 +114,7 @@ class ReportServicer(ReportServiceServicer):
             yield Path(folder)
 
     async def _receive(self, requests: AsyncIterator[Any], folder: Path) -> ReportTask:
-        """Check what a client sends, and write the items into a file: none of them stays in memory."""
+        """Check the client's messages, and write the items to a file, not to memory."""
         task: ReportTask | None = None
         settings = pb.AnalysisSettings()
         hidden = False
@@ -141,7 +141,7 @@ class ReportServicer(ReportServiceServicer):
     async def _task(
         self, given: pb.AnalysisSettings | pb.RenderSettings, folder: Path
     ) -> tuple[ReportTask, pb.AnalysisSettings, bool]:
-        """Return what a first message asks for, and whether words of the references must stay hidden."""
+        """Return the first message's task and settings, and whether to hide reference words."""
         form, path, settings = _form(given)
         _check(settings, path)
         info = self._host.scheduler.info

@@ -61,7 +61,7 @@ class FailedCallError(Exception):
         return cls(error.code, error.message, to_trailers(error, request_id=""))
 
     def said(self, names: Mapping[str, str]) -> tuple[str, list[tuple[str, str]]]:
-        """Return the message, and the wrong fields with the reasons; ``names``: what people call the fields."""
+        """Return the message and the invalid fields with reasons; ``names``: the fields' display names."""
         faults, bad = [], BadRequest()
         for detail in self.details:
             if detail.Unpack(bad):

@@ -41,7 +41,7 @@ class Scheduler:
 
     @property
     def info(self) -> tasks.WorkerInfo:
-        """What the workers can do; UNAVAILABLE until they are ready."""
+        """The workers' capabilities; UNAVAILABLE until they are ready."""
         return self._ready()[0]
 
     async def score(
@@ -166,7 +166,7 @@ def count_captions(items: Iterable[tasks.ItemWork]) -> int:
 
 
 def count_cost(items: Iterable[tasks.ItemWork]) -> int:
-    """Return what the captions of items are expected to take of a worker, in usual ones."""
+    """Return the expected worker cost of the items' captions, in usual captions."""
     return sum(texts_cost(item.captions) for item in items)
 
 

@@ -40,7 +40,7 @@ class Caller(Protocol):
 
     @property
     def share(self) -> str:
-        """What the caller's calls have in common when callers share the workers; empty: each connection is its own."""
+        """Key by which the caller's calls share the workers; empty: by connection."""
 
     def begin(self) -> None:
         """Count a call as under way until :meth:`end`; RESOURCE_EXHAUSTED where the caller has too many."""
@@ -50,7 +50,7 @@ class Caller(Protocol):
 
     @property
     def tenant(self) -> str:
-        """Who owns what the caller's calls store and look up."""
+        """Tenant that owns the data the caller's calls store and look up."""
 
     def charge(self, captions: int) -> None:
         """Count captions against the caller's rate; RESOURCE_EXHAUSTED with the time to wait."""
@@ -65,7 +65,7 @@ class Service(Protocol):
 
     @property
     def methods(self) -> Mapping[str, Method]:
-        """What holds for each of its methods, by name."""
+        """Settings of each of its methods, by name."""
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Register the service's methods."""
@@ -77,10 +77,10 @@ class Service(Protocol):
         """Begin to work: the workers are ready."""
 
     async def probe(self) -> None:
-        """Check that what the service needs besides workers can be reached; else a :class:`StoreError`."""
+        """Check that the service's dependencies besides workers are reachable; else a :class:`StoreError`."""
 
     def reload(self) -> None:
-        """Read anew what may have changed since the start."""
+        """Reload data that may have changed since the start, such as tokens."""
 
     def leave(self) -> None:
         """End the calls that wait for something to happen: the server refuses new calls now."""

@@ -118,7 +118,7 @@ def too_many_sets(most: int) -> CallError:
 
 
 def unavailable(reason: str, message: str, retry_after_s: float) -> CallError:
-    """Return the error for what should work again soon."""
+    """Return an UNAVAILABLE error with a retry delay."""
     return CallError(grpc.StatusCode.UNAVAILABLE, reason, message, retry_info(retry_after_s))
 
 
@@ -160,7 +160,7 @@ def to_call_error(error: Exception) -> CallError:  # noqa: PLR0911 (one for each
 
 
 def to_trailers(error: CallError, *, request_id: str) -> tuple[tuple[str, str | bytes], ...]:
-    """Return what goes with a status: its details, and for clients that retry by themselves when they may."""
+    """Return a status's trailers: its details, and the retry delay for retrying clients."""
     info = ErrorInfo(reason=error.reason, domain=DOMAIN, metadata={"request_id": request_id})
     details = []
     for message in (info, *error.details):
@@ -200,6 +200,6 @@ def name_taken(kind: str, name: str) -> CallError:
 
 
 def refused(reason: str, message: str, subject: str) -> CallError:
-    """Return the error for what cannot be done in the present state of things."""
+    """Return a FAILED_PRECONDITION error."""
     violation = PreconditionFailure.Violation(type=reason, subject=subject, description=message)
     return CallError(grpc.StatusCode.FAILED_PRECONDITION, reason, message, PreconditionFailure(violations=[violation]))

@@ -200,7 +200,7 @@ class _TextFormatter(logging.Formatter):
 
 @contextmanager
 def logging_to_stderr(*, level: str, as_json: bool) -> Iterator[None]:
-    """Send the log to standard error; as JSON, also what libraries, workers and Python's warnings write there."""
+    """Log to standard error; as JSON, including output of libraries, workers and Python's warnings."""
     logging.captureWarnings(True)  # noqa: FBT003 (the library's signature)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     if not as_json:

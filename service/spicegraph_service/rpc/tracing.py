@@ -64,7 +64,7 @@ class Tracing:
         )
 
     def headers(self, span: Span) -> dict[str, str]:
-        """Return what names a span to others: ``traceparent``, and ``tracestate`` where there is one."""
+        """Return a span's propagation headers: ``traceparent``, and ``tracestate`` if there is one."""
         carrier: dict[str, str] = {}
         self._propagator.inject(carrier, context=set_span_in_context(span))
         return carrier
@@ -78,7 +78,7 @@ class Tracing:
         span.end()
 
     def close(self) -> None:
-        """Send what is left."""
+        """Flush pending spans and metrics, and shut down."""
         self._spans.shutdown()
         self._metrics.shutdown()
 

@@ -152,7 +152,7 @@ def _set(path: str, item: scores_pb2.Item, limits: Limits, *, allowed: bool) -> 
 
 
 def _marks(path: str, item: Any, marks: Marks) -> Iterator[Violation]:
-    """Mind what models leave behind in the captions of an item or an entry, which loses it where the rule says so."""
+    """Check an item's or entry's captions for model control tokens; strip them if configured."""
     captions = tested(item) if isinstance(item, scores_pb2.Item) else []
     if not may_have_marks("\n".join((*(text for _, text in captions), *item.references))):
         return
@@ -250,7 +250,7 @@ def check_value(value: int, known: Container[int], field: str) -> None:
 
 
 def _meaning(value: int, known: Mapping[int, T], field: str) -> T:
-    """Return what a value of an enumeration stands for in the library."""
+    """Return the library's value for an enum value."""
     check_value(value, known, field)
     return known[value]
 
@@ -275,7 +275,7 @@ _EMPTY: Mapping[int, Empty] = {
 
 
 def empty_candidates(value: int, *, field: str = "empty") -> Empty:
-    """Return what is done with empty candidates."""
+    """Return the rule for empty candidates."""
     return _meaning(value, _EMPTY, field)
 
 
@@ -288,7 +288,7 @@ _CONTROL_TOKENS: Mapping[int, ControlTokens] = {
 
 
 def control_tokens(value: int, *, field: str = "control_tokens") -> ControlTokens:
-    """Return what is done with what models leave behind in captions."""
+    """Return the rule for control tokens that models leave in captions."""
     return _meaning(value, _CONTROL_TOKENS, field)
 
 
@@ -315,7 +315,7 @@ async def check_data(
     *,
     path: str = "",
 ) -> RequestData:
-    """Return what a request gives its metrics."""
+    """Return a request's data for its metrics, checked."""
     text = spice_text(request.spice_text, field=f"{path}spice_text")
     if request.spice_text == scores_pb2.SPICE_TEXT_UNSPECIFIED and "coco" in request.metrics:
         text = "coco"  # as the command line takes the group

@@ -60,7 +60,7 @@ class ReferenceSet:
 
 
 class TokenRecord(msgspec.Struct, frozen=True):
-    """What is kept of a bearer token: never the token itself. Moments are seconds since 1970."""
+    """Stored record of a bearer token, without the token; times are Unix timestamps."""
 
     id: str
     name: str
@@ -131,13 +131,13 @@ class Store(Protocol):
         """Delete a token; return whether there was one."""
 
     def spend(self, token_id: str, captions: int, *, rate: float, burst: float) -> float | None:
-        """Count captions for all servers; return what is left of the burst, also below 0; ``None``: none is shared."""
+        """Count captions against a shared rate limit; return the remaining burst, or ``None`` if unshared."""
 
     def ping(self, *, writing: bool = False) -> None:
         """Check that the store answers, or can also be written."""
 
     def close(self) -> None:
-        """Release what the store holds."""
+        """Close the store and release its resources."""
 
 
 def make_private(path: str) -> None:
@@ -171,7 +171,7 @@ def why_not_opened(path: str) -> str:
 
 
 def parse_signature(pipeline: str) -> str:
-    """Return what stored facts depend on beside the text: the pipeline and this version's rules."""
+    """Return the cache signature of parses: the pipeline and this version's rules."""
     return f"{pipeline} spicegraph-{version('spicegraph')} {_FACTS}"
 
 
@@ -197,7 +197,7 @@ class StoredParse(NamedTuple):
 
 
 def stored_parse(caption: ParsedCaption) -> StoredParse:
-    """Return what the store keeps of a parsed caption."""
+    """Return the stored form of a parsed caption."""
     spans = tuple([span for parse in caption.sentences for span in parse.spans])
     return StoredParse(caption.every_fact, spans, caption.apart)
 

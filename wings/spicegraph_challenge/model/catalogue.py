@@ -191,7 +191,7 @@ def remove_challenge(session: Session, account: Account, name: str) -> None:
 def place_references(
     session: Session, target: pb.ReferencesTarget, source: str, file: str, prepared: Prepared
 ) -> Challenge:
-    """Put references in their place: keys of the file that was uploaded, and of what was made of it."""
+    """Set the references of a reference set: keys of the uploaded and the normalised file."""
     challenge = find_challenge(session, target.challenge, lock=True)
     reference_set = find_reference_set(find_split(challenge, target.split), target.reference_set)
     if reference_set.file == file:

@@ -145,11 +145,11 @@ class Transactions:
             return work(session, self._database.now(session))
 
     async def thread(self, work: Callable[[], T]) -> T:
-        """Run what waits for a disk."""
+        """Run blocking database work in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def close(self) -> None:
-        """Let what runs end, and close the database."""
+        """Wait for running work, and close the database."""
         self._threads.shutdown()
         self._database.close()
 

@@ -169,7 +169,7 @@ class _View:
         return next(named, None)
 
     def key(self, submission: Submission, by: str) -> tuple[tuple[bool, float], ...]:
-        """Return what orders a submission among others: for both scores that rank, whether it lacks one, and which."""
+        """Return a submission's sort key: by both ranking scores, missing ones last."""
         settings = self.challenge.settings
         lowest = lower_is_better(settings.metrics)
         signs = {name: 1 if name in lowest else -1 for name in (by, settings.secondary_score) if name}
@@ -249,7 +249,7 @@ def _submissions(session: Session, split: Split) -> Sequence[Submission]:
 
 
 def _choices(session: Session, split: Split) -> Mapping[str, str | None]:
-    """Return what was chosen by user or team."""
+    """Return the chosen submission's id by user or team."""
     query = select(User, Choice.submission_id).join(Choice).where(Choice.challenge_id == split.challenge_id)
     return {user.entrant: submission_id for user, submission_id in session.execute(query.order_by(User.id))}
 

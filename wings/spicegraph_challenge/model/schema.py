@@ -33,7 +33,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class Role(StrEnum):
-    """What a user may do."""
+    """A user's role on the server."""
 
     PARTICIPANT = "participant"
     ORGANISER = "organiser"
@@ -41,7 +41,7 @@ class Role(StrEnum):
 
 
 class MemberRole(StrEnum):
-    """What a member of a challenge may do; each role has the rights of those before it."""
+    """A member's role in a challenge; each has the rights of those before it."""
 
     VIEWER = "viewer"
     ORGANISER = "organiser"
@@ -49,7 +49,7 @@ class MemberRole(StrEnum):
 
 
 class State(StrEnum):
-    """The state of a submission; the contract's ``SubmissionState`` says what each means."""
+    """The state of a submission; see the contract's ``SubmissionState``."""
 
     VALIDATING = "validating"
     QUEUED = "queued"
@@ -69,7 +69,7 @@ _CHARGED = text("state NOT IN ('failed', 'cancelled')")
 
 
 class JobKind(StrEnum):
-    """What is to be done."""
+    """The kind of a job in the queue."""
 
     VALIDATE = "validate"
     SCORE = "score"
@@ -84,7 +84,7 @@ class Moment(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: object) -> int | None:
-        """Return what is stored."""
+        """Return the time as microseconds since the epoch."""
         del dialect
         return None if value is None else (value - _EPOCH) // _MICROSECOND
 
@@ -95,13 +95,13 @@ class Moment(TypeDecorator[datetime]):
 
 
 class SettingsColumn(TypeDecorator[pb.ChallengeSettings]):
-    """A challenge's settings: the message's bytes, which keep what a newer version added; defaults are filled in."""
+    """A challenge's settings as message bytes: unknown fields are kept, defaults filled in."""
 
     impl = LargeBinary
     cache_ok = True
 
     def process_bind_param(self, value: pb.ChallengeSettings | None, dialect: object) -> bytes | None:
-        """Return what is stored."""
+        """Return the settings as serialised bytes."""
         del dialect
         return None if value is None else value.SerializeToString(deterministic=True)
 
@@ -178,7 +178,7 @@ class UserToken(Base):
 
 
 class Challenge(Base):
-    """A challenge: its settings as the contract has them, and beside them what is searched for."""
+    """A challenge: its settings as the contract has them, and columns for queries."""
 
     __tablename__ = "challenges"
 
@@ -194,13 +194,13 @@ class Challenge(Base):
     members: Mapped[list[Member]] = relationship(back_populates="challenge", cascade="all, delete-orphan")
 
     def set(self, message: pb.ChallengeSettings) -> None:
-        """Store settings, and what is searched for."""
+        """Store settings, and the opening and closing times for queries."""
         self.settings = message
         self.opens, self.closes = settings.moment(message.open_time), settings.moment(message.close_time)
 
     @property
     def given(self) -> RequestData:
-        """What the challenge gives its metrics."""
+        """The request data for the challenge's metrics: SPICE text and graph style."""
         return RequestData(
             spice_text="coco" if self.settings.spice_text == scores_pb2.SPICE_TEXT_COCO else "written",
             graph_style="scene" if self.settings.graph_style == scene_graph_pb2.GRAPH_STYLE_SCENE else "spice",
@@ -256,7 +256,7 @@ class Split(Base):
 
 
 class SplitReferences(Base):
-    """References of a split: keys of the normalised file and of what was uploaded, and images by domain."""
+    """References of a split: keys of the normalised and uploaded files, and images by domain."""
 
     __tablename__ = "challenge_reference_sets"
     __table_args__ = (UniqueConstraint("split_id", "name"),)

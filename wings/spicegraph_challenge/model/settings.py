@@ -36,7 +36,7 @@ _ABOUT, _SCORED, _WHEN, _SEEN = "What it is about", "How it is scored", "When, a
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the contract does not say of a setting."""
+    """Details of a setting that the contract lacks: label, default, bounds."""
 
     label: str
     part: str  # of the form
@@ -162,7 +162,7 @@ def flag(name: str) -> str:
 
 
 def help_text(name: str) -> str:
-    """Return what the contract says of a setting, with its default."""
+    """Return a setting's help: the contract's comment, and the default."""
     setting = _setting(name)
     default = _number_text(setting, setting.default) if isinstance(setting.default, int) else setting.default
     return comment(name) + (f" Default: {default}." if default else "")
@@ -170,7 +170,7 @@ def help_text(name: str) -> str:
 
 @cache
 def comment(name: str) -> str:
-    """Return what the contract's comment says of a setting."""
+    """Return the contract's comment on a setting."""
     comments = json.loads((files("spicegraph_api.challenge.v1") / "comments.json").read_text(encoding="utf-8"))
     text: str = comments["ChallengeSettings" if name in SETTINGS else "ChallengeSplit"][name]
     return text
@@ -334,7 +334,7 @@ def with_defaults(settings: pb.ChallengeSettings) -> pb.ChallengeSettings:
 def masked(
     stored: pb.ChallengeSettings, change: pb.ChallengeSettings, names: Collection[str]
 ) -> tuple[pb.ChallengeSettings, pb.ChallengeSettings]:
-    """Return what is stored, with defaults for settings that are named and not in a change; and the named of these."""
+    """Apply an update mask: return the stored settings with named ones reset, and the named changes."""
     named = {*names}
     violations = [("update_mask", f"there is no setting {name!a}") for name in sorted(named - {*SETTINGS, "splits"})]
     present = {kind.name for kind, _ in change.ListFields()}
@@ -389,7 +389,7 @@ def _put(message: Message, name: str, value: Any) -> None:
 
 
 def violations_of(settings: pb.ChallengeSettings) -> Iterator[tuple[str, str]]:
-    """Yield what is out of bounds, and dates that do not follow each other."""
+    """Yield settings that are out of bounds, and dates that are out of order."""
     yield from _faults(settings, SETTINGS, "", "open_time", "close_time")
     for position, split in enumerate(settings.splits):
         yield from _faults(split, SPLIT_SETTINGS, f"splits[{position}].", "phase_open_time", "phase_close_time")

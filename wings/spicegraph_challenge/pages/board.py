@@ -67,7 +67,7 @@ class Board:
             yield web.route(method, path, self._page(page))
 
     def _page(self, page: _Page) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-        """Return what answers for a page: those who have not signed in are sent there."""
+        """Return the handler of a page; it sends users without a session to sign in."""
 
         async def answer(request: web.Request) -> web.StreamResponse:
             visit = Visit(request, self._gateway, self._sessions.of(request), https=self._https)
@@ -340,7 +340,7 @@ async def method_page(visit: Visit) -> web.Response:
 
 @_route("GET", "/account")
 async def account(visit: Visit) -> web.Response:
-    """Show what a user may change of their own."""
+    """Show the user's own account."""
     return visit.page("account.html.j2", secret="")
 
 
@@ -459,7 +459,7 @@ async def images(visit: Visit) -> web.StreamResponse:
 
 
 async def _send(visit: Visit, response: web.StreamResponse, method: str, request: Message) -> web.StreamResponse:
-    """Send a call's chunks; what fails before the first becomes a page."""
+    """Stream a call's chunks; a failure before the first becomes an error page."""
     async with aclosing(visit.stream(method, request)) as chunks:
         async for message in chunks:
             if not response.prepared:

@@ -53,7 +53,7 @@ def challenge_table(challenges: Iterable[pb.Challenge]) -> Iterator[Grid]:
 
 
 def challenge_view(answer: pb.GetChallengeResponse) -> Iterator[Grid | Text]:
-    """Yield what is known of a challenge."""
+    """Yield a challenge's tables and texts."""
     settings, quota = answer.challenge.settings, answer.quota
     yield from challenge_table([answer.challenge])
     if settings.description:
@@ -75,7 +75,7 @@ def challenge_view(answer: pb.GetChallengeResponse) -> Iterator[Grid | Text]:
 
 
 def set_cells(split: pb.ChallengeSplit, each: pb.ChallengeReferenceSet) -> tuple[str | int | None, ...]:
-    """Return what is told of a reference set: where it is, its size, and the settings of its split."""
+    """Return a reference set's cells: split, name, size, and the split's settings."""
     settings = (value_text(split, name) or None for name in SPLIT_SETTINGS)
     return split.name, each.name, each.image_count or None, each.caption_count or None, *settings
 
@@ -104,7 +104,7 @@ def state_name(submission: pb.Submission) -> str:
 
 
 def state_line(submission: pb.Submission) -> str:
-    """Return the state with what belongs to it."""
+    """Return a submission's state with its queue position, progress or failure."""
     name = state_name(submission)
     if submission.HasField("queue_position"):
         return f"{name}, number {submission.queue_position} in the queue"
@@ -122,7 +122,7 @@ def submission_table(submissions: Iterable[pb.Submission]) -> Iterator[Grid]:
 
 
 def submission_view(submission: pb.Submission) -> Iterator[Grid | Text]:
-    """Yield what is known of a submission: its state, its faults or its scores."""
+    """Yield a submission's tables and texts: its state, faults or scores."""
     yield from submission_table([submission])
     failure = submission.failure
     if failure.faults:
@@ -150,7 +150,7 @@ def _interval(score: pb.CorpusScore) -> str:
 
 
 def error_words(error: pb.ErrorCount) -> str:
-    """Return the words of an error, each with what it is."""
+    """Return an error's words, each with its column's name."""
     return "; ".join(f"{column.lower()}: {word}" for column, word in zip(error.columns, error.words, strict=False))
 
 
@@ -192,7 +192,7 @@ def score_names(board: pb.GetLeaderboardResponse) -> list[str]:
 
 
 def board_name(scores: pb.SplitScores | pb.GetLeaderboardResponse) -> str:
-    """Return what scores are of: a split, a reference set and, unless they are of all images, a domain."""
+    """Return the name of a board: split, reference set and, if any, domain."""
     return ", ".join(filter(None, (scores.split, scores.reference_set, scores.domain)))
 
 
@@ -224,7 +224,7 @@ def _board_grid(board: pb.GetLeaderboardResponse) -> Grid:
 
 
 def _marks(board: pb.GetLeaderboardResponse, name: str) -> dict[str, str]:
-    """Return the styles of a score's best and worst value, by what is printed."""
+    """Return the styles of a score's best and worst value, by printed value."""
     scores = (score for row in board.rows for score in row.scores if score.name == name)
     values = (score.value for score in scores if score.HasField("value"))
     return ranked(values, lower=name in board.lower_is_better)
@@ -235,7 +235,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def to_json(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
-    """Return leaderboards as JSON; what is undefined is null."""
+    """Return leaderboards as JSON; undefined values are null."""
     values = [
         {
             "challenge": board.challenge,
@@ -318,7 +318,7 @@ def to_html(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
 
 
 def board_view(board: pb.GetLeaderboardResponse, me: str = "") -> dict[str, Any]:
-    """Return what the template shows of a leaderboard: a cell for every score, the one that ranks first; mark a row."""
+    """Return a leaderboard for the template: ranking score first; the row of ``me`` is marked."""
     names = score_names(board)
     ranking = [score.value for row in board.rows for score in row.scores if score.name == board.score]
     return {
@@ -362,7 +362,7 @@ def _row_view(
 
 
 def links(row: pb.LeaderboardRow | pb.Submission) -> list[tuple[str, str]]:
-    """Return the addresses of a method's paper and code, each with what it is."""
+    """Return the named links to a method's paper and code."""
     return [(name, url) for name, url in (("paper", row.paper_url), ("code", row.code_url)) if url]
 
 

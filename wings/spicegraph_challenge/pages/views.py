@@ -47,7 +47,7 @@ ROLES = (
 
 
 def rights(role: pb.ChallengeRole.ValueType) -> dict[str, bool]:
-    """Return what a role in a challenge allows; each role has the rights of those before it."""
+    """Return the rights of a role in a challenge, each including the lower roles'."""
     return {
         "see": role >= pb.CHALLENGE_ROLE_VIEWER,
         "organise": role >= pb.CHALLENGE_ROLE_ORGANISER,
@@ -56,7 +56,7 @@ def rights(role: pb.ChallengeRole.ValueType) -> dict[str, bool]:
 
 
 def challenge_card(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
-    """Return what a list shows of a challenge: among others its phase, and when the next one begins."""
+    """Return a challenge's entry in the list, with its phase and the next one."""
     settings = challenge.settings
     opens, closes = moment(settings.open_time), moment(settings.close_time)
     closing = minute(settings.close_time)
@@ -80,7 +80,7 @@ def challenge_card(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
 
 
 def challenge_page(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
-    """Return what a challenge's own page shows of it."""
+    """Return the values for a challenge's page."""
     splits = challenge.settings.splits
     sets = [(split, reference_set) for split in splits for reference_set in split.reference_sets]
     names = [(split.name, reference_set.name) for split, reference_set in sets]
@@ -135,7 +135,7 @@ def _linked(text: str) -> Iterator[tuple[str, str]]:
 
 
 def quota(answer: pb.GetChallengeResponse) -> str:
-    """Return what a user has submitted and may still submit, in words."""
+    """Return a sentence on the user's submissions so far and remaining quota."""
     left = answer.quota.left if answer.quota.HasField("left") else None
     may = "any number more" if left is None else f"{left} more now"
     sent = f"{answer.quota.used_today} today and {answer.quota.used_total} in all"
@@ -153,7 +153,7 @@ def main_score(challenge: pb.Challenge, submissions: Iterable[pb.Submission]) ->
 
 
 def submission_rows(submissions: Sequence[pb.Submission], challenge: pb.Challenge) -> list[dict[str, Any]]:
-    """Return what a list shows of submissions; the newest comes first, and each is compared with its user's before."""
+    """Return the rows of a submission list, newest first, each compared with its user's previous one."""
     name = main_score(challenge, submissions)
     rows: list[dict[str, Any]] = []
     earlier: dict[str, pb.CorpusScore] = {}
@@ -195,7 +195,7 @@ def _submission(submission: pb.Submission) -> dict[str, Any]:
 
 
 def submission_page(submission: pb.Submission, before: pb.Submission | None, *, own: bool) -> dict[str, Any]:
-    """Return what a submission's own page shows: its scores by split and what has changed since the one before."""
+    """Return the values for a submission's page: scores by split, compared with the previous submission."""
     against = None if before is None else _submission(before)
     return _submission(submission) | {
         "parts": [_part(part, _same_part(part, before)) | {"against": against} for part in submission.scores],
@@ -215,7 +215,7 @@ def _same_part(part: pb.SplitScores, before: pb.Submission | None) -> pb.SplitSc
 
 
 def _part(part: pb.SplitScores, before: pb.SplitScores) -> dict[str, Any]:
-    """Return what is shown of the scores of a split, a set and a domain, each beside what the one before had."""
+    """Return the scores of a split, set and domain, each beside the previous submission's."""
     earlier = {score.name: score for score in before.scores}
     cells = [cell(score, earlier.get(score.name)) for score in part.scores]
     return {
@@ -229,7 +229,7 @@ def _part(part: pb.SplitScores, before: pb.SplitScores) -> dict[str, Any]:
 
 
 def _errors(part: pb.SplitScores, before: pb.SplitScores) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield tables of errors: all of a kind, and those of certain words, each beside what the one before had."""
+    """Yield tables of errors, by kind and by words, each beside the previous submission's count."""
     earlier = {(error.kind, tuple(error.words)): error.image_count for error in before.errors}
     rows: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
     for error in part.errors:
@@ -247,7 +247,7 @@ def _errors(part: pb.SplitScores, before: pb.SplitScores) -> Iterator[tuple[str,
 
 
 def board_page(board: pb.GetLeaderboardResponse, challenge: pb.Challenge, me: str) -> dict[str, Any]:
-    """Return what the page of a leaderboard shows; ``me`` is who looks, empty: somebody without an account."""
+    """Return the values for a leaderboard's page; ``me`` is the user, empty if signed out."""
     view = shown.board_view(board, me)
     chosen = f"{board.split}/{board.reference_set}"
     return {
@@ -265,7 +265,7 @@ def board_page(board: pb.GetLeaderboardResponse, challenge: pb.Challenge, me: st
 
 
 def method_page(boards: Sequence[pb.GetLeaderboardResponse], user: str) -> dict[str, Any] | None:
-    """Return what the page of a method shows: its row on each board; ``None``: the user has none."""
+    """Return the values for a method's page: its row on each board; ``None`` without any."""
     entries = [(board, row) for board in boards for row in board.rows if row.user == user]
     if not entries:
         return None
@@ -361,7 +361,7 @@ def _history(standing: Sequence[Mapping[str, float]], inks: Mapping[str, str], *
 
 
 def user_row(user: pb.User) -> dict[str, Any]:
-    """Return what the list of users shows of one."""
+    """Return a user's row in the list of users."""
     return {
         "name": user.name,
         "team": user.team,

@@ -38,7 +38,7 @@ _HTTPS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A browser that has signed in: its session's secret, which is no user's token, and what its forms must carry."""
+    """A signed-in browser: its session token (not a user's token) and its forms' proof."""
 
     token: str
     proof: str
@@ -199,7 +199,7 @@ class Visit:
         return web.Response(text=text, content_type="text/html", status=status, headers=headers)
 
     def failed(self, failure: kit.FailedCallError) -> web.Response:
-        """Return what went wrong: as a page, or to a script as JSON."""
+        """Return a failure as an error page, or as JSON for a script."""
         status = kit.HTTP_STATUSES[failure.code]
         message, faults = failure.said(_FIELDS)
         if self.request.headers.get("Accept") == "application/json":
@@ -214,7 +214,7 @@ def path_to(path: str, *parts: str, **query: str) -> str:
 
 
 def go(path: str, *parts: str, **query: str) -> web.HTTPSeeOther:
-    """Return what sends a browser to a page of this site."""
+    """Return a redirect to a page of this site."""
     return web.HTTPSeeOther(path_to(path, *parts, **query))
 
 

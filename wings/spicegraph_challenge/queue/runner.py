@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ChallengeState:
-    """What the calls and the runner share. Servers that share a database share the work, and the folder of files."""
+    """State shared by calls and runner. Servers with the same database share queue and files."""
 
     def __init__(self, options: ChallengeOptions, host: Host) -> None:
         database = options.challenges or ""

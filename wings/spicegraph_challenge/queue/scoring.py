@@ -40,7 +40,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Metrics and parts to score; ``given`` is what the challenge gives the metrics."""
+    """Metrics and parts to score; ``given`` is the challenge's data for the metrics."""
 
     metrics: tuple[str, ...]
     parts: tuple[Part, ...]

@@ -284,7 +284,7 @@ def choose(session: Session, account: Account, challenge_name: str, submission_i
 
 
 def used_files(session: Session, *, copied: bool = False) -> set[str]:
-    """Return the keys of the files that are needed; what was refused or cancelled is not, only its faults are."""
+    """Return keys of files still needed; of refused or cancelled submissions, only the faults."""
     # Of a copy of the database, a file that has not been read yet is not: it may be refused, and gone, meanwhile.
     unneeded = (*UNCHARGED, State.VALIDATING) if copied else UNCHARGED
     columns = (Submission.faults, SubmissionFile.file, SplitReferences.file, SplitReferences.source)
@@ -416,7 +416,7 @@ def end_parsed(session: Session, lease: Lease) -> None:
 def end_failed(
     session: Session, lease: Lease, now: datetime, reason: str, message: str, *, faults: str | None, fault_count: int
 ) -> None:
-    """End a job without a result, perhaps with a file of faults. What is only scored again keeps its old scores."""
+    """End a job as failed, perhaps with a fault file. A rescored submission keeps its scores."""
     _fail(session, _held(session, lease), now, reason, message, faults=faults, fault_count=fault_count)
 
 

@@ -148,7 +148,7 @@ class Image(NamedTuple):
 
 
 class FaultRow(NamedTuple):
-    """A fault of a submitted file; the contract's ``SubmissionFault`` says what each field means."""
+    """A fault of a submitted file; for the fields see the contract's ``SubmissionFault``."""
 
     file: str
     item: str

@@ -53,7 +53,7 @@ class Validate(msgspec.Struct, frozen=True, tag="validate"):
 
 
 class Validated(msgspec.Struct, frozen=True, tag="validated"):
-    """What came out: the path of the results of each split, with its empty captions; or path and number of faults."""
+    """The result of validation: results path and empty captions by split, or the faults."""
 
     results: dict[str, str] = {}
     empty: dict[str, int] = {}
@@ -98,7 +98,7 @@ class TaskScore(NamedTuple):
 
 
 class ErrorRow(NamedTuple):
-    """Errors of a kind, all or those of certain words; the contract's ``ErrorCount`` says what each field means."""
+    """Errors of a kind, all or of certain words; see the contract's ``ErrorCount``."""
 
     kind: str
     title: str

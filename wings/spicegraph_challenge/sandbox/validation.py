@@ -108,7 +108,7 @@ _RULES: Final[Mapping[int, ControlTokens]] = {
 def _mind_marks(
     file: str, captions: dict[Id, str], rule: ControlTokens, names: Mapping[Id, Image], *, empty: Empty
 ) -> Iterator[FaultRow]:
-    """Take what models leave behind off sound captions, as the rule says, and yield what stands against that."""
+    """Strip model markers from sound captions, as the rule says, and yield the faults."""
     items = CheckedItems(Item(image_id, text, ()) for image_id, text in captions.items())
     minded, reason = mind_marks(items, rule, remedy="take them off, and submit again")
     if reason:

@@ -77,7 +77,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 class _Scorer(scorers.NamedScorer):
-    """What the scorers share; a subclass says which CIDEr it computes and what it is called."""
+    """Base class of the CIDEr scorers; a subclass sets the variant and the name."""
 
     _metric: ClassVar[cider.Cider]
     _text = "CIDEr"
@@ -218,7 +218,7 @@ class CiderScorer:
         return self.scores_of(_item(text, references) for text, references in zip(texts, self.crefs, strict=True))
 
     def scores_of(self, items: Iterable[TokenizedItem]) -> Scores:
-        """Return the mean and the score of each item, with these frequencies; what is undefined is 0."""
+        """Return the mean and each item's score, with these frequencies; undefined scores are 0."""
         statistics = cider.cider_statistics(list(items), variant=self._metric.variant, frequencies=self._frequencies)
         (score,) = self._metric.total(statistics)
         return np.float64(score.value or 0.0), np.array([value or 0.0 for value in score.each])

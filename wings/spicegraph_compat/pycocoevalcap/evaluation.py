@@ -33,7 +33,7 @@ ImageScores = dict[str, "ItemId | float | scorers.SpiceScores"]
 
 
 class CaptionIndex(Protocol):
-    """What is needed of a COCO object: pycocotools' ``COCO`` has it, and so has :class:`COCO`."""
+    """Interface of a COCO object, as of pycocotools' ``COCO`` and :class:`COCO`."""
 
     @property
     def imgToAnns(self) -> Mapping[Any, Sequence[Mapping[str, object]]]:  # noqa: N802 (pycocotools' name)

@@ -109,7 +109,7 @@ def _tokenized(captions_for_image: Mapping[Any, Iterable[Any]]) -> dict[Any, lis
 
 
 def _warn_of_marks(captions: Iterable[Iterable[str]]) -> None:
-    """Warn of what models leave behind, such as ``<eos>``: it is scored as words, as in the originals."""
+    """Warn of leftover control tokens such as ``<eos>``, which are scored as words."""
     if note := kept_note(chain.from_iterable(captions)):
         warnings.warn(f"{note}; score(..., control_tokens='strip') takes it off", stacklevel=4)
 
@@ -122,7 +122,7 @@ def _text(image_id: object, caption: object) -> str:
 
 
 class NamedScorer:
-    """What the scorers are called: by ``method()``, and as text."""
+    """Base class of scorers with a name, by ``method()`` and as text."""
 
     _method: ClassVar[str]
     _text: ClassVar[str]
@@ -228,7 +228,7 @@ def sorted_ids(captions: Captions) -> list[ItemId]:
 
 
 def _corpus(score: Score) -> float:
-    """Return a corpus score; what is undefined here is 0 in the originals."""
+    """Return a corpus score; an undefined one is 0, as in the originals."""
     return 0.0 if score.value is None else score.value
 
 

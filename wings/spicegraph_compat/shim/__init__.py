@@ -168,7 +168,7 @@ class _Finder:
 
 
 def _spec(fullname: str, place: str, kind: str) -> ModuleSpec | None:
-    """Return what answers a module with a path of pycocoevalcap, or ``None`` for an unknown path."""
+    """Return the module spec for a pycocoevalcap path, or ``None`` for an unknown path."""
     from spicegraph_compat.shim.paths import module_spec  # noqa: PLC0415 (only processes that import such a module need it)
 
     spec = module_spec(fullname, place.removeprefix("coco_caption").removeprefix("."))

@@ -24,7 +24,7 @@ _BAD_COMMAND = 2
 
 
 def main() -> None:
-    """Run what the command line names, as Python itself would."""
+    """Run the script, module or command of the command line, with the shim installed."""
     names, quiet, arguments = _options(sys.argv[1:])
     if arguments[:1] in (["-h"], ["--help"]):
         sys.stdout.write(_USAGE)

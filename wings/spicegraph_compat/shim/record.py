@@ -142,7 +142,7 @@ def _finish(path: str, process: int, *, quiet: bool) -> None:
 
 
 def _replaced(processes: dict[str, set[str]]) -> str:
-    """Return the line of what was replaced, with its processes by module."""
+    """Return the report line on replaced modules, with the number of processes."""
     count = len(set().union(*processes.values()))
     # Modules that hold others only are left out.
     leaves = [name for name in sorted(processes) if not any(other.startswith(f"{name}.") for other in processes)]

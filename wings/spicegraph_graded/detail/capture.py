@@ -103,7 +103,7 @@ class Capture(Metric[CaptureStatistic]):
         return cls(given.facts(), vectors_of(given.data.vectors), evidence=given.evidence)
 
     def signature(self) -> dict[str, str]:
-        """Return what parses, what knows words, and the weights."""
+        """Return the signature: pipeline, lexicon, vectors, stop words and weights."""
         return {
             "variant": "CAPTURE, published formula",
             "pipeline": self.source.signature,
@@ -160,7 +160,7 @@ class Capture(Metric[CaptureStatistic]):
         return left, right
 
     def _match_rest(self, left: list[CaptureMatch], right: list[CaptureMatch], cut: int) -> None:
-        """Give what is left on both sides its nearest of the other; of words, the first ``cut`` are not compared."""
+        """Match the rest of both sides by likeness, without the first ``cut`` words."""
         rest, others = _unmatched(left), _unmatched(right)
         if rest and others:
             said, wanted = [left[i].words for i in rest], [right[j].words for j in others]
@@ -194,7 +194,7 @@ class Capture(Metric[CaptureStatistic]):
         return statistic.scores
 
     def explain(self, statistic: CaptureStatistic, *, changes: int = 3) -> CaptureExplanation | None:
-        """Return what each element of both sides found on the other."""
+        """Return the matches of both sides' elements."""
         del changes
         return statistic.evidence
 

@@ -102,12 +102,12 @@ class Claims:
 
     @property
     def correctness(self) -> float:
-        """How much of what the candidate says holds, in [0, 1]; 0 where it says nothing that can be checked."""
+        """The share of the candidate's claims that hold, in [0, 1]; 0 without checkable claims."""
         return _mean(self.candidate)
 
     @property
     def coverage(self) -> float:
-        """How much of what the references say the candidate says, in [0, 1]; 0 where they say nothing."""
+        """The share of reference claims that the candidate makes, in [0, 1]; 0 without any."""
         return _mean(self.references)
 
     def to_dict(self) -> Mapping[str, Json]:
@@ -194,7 +194,7 @@ def _verdicts_of(labels: Iterable[str], words: Mapping[str, WordVerdict]) -> lis
 
 
 def _worst(said: Iterable[WordVerdict], doubts: Mapping[str, float]) -> tuple[float, str | None, str | None]:
-    """Return the greatest doubt of words that are not vague, the word, and what the references say instead."""
+    """Return the worst word that is not vague: its doubt, itself, the references' word instead."""
     of_words = ((doubts[word.word], word.word, word.instead) for word in said if word.word not in VAGUE)
     return max(of_words, key=itemgetter(0), default=(0.0, None, None))
 
@@ -253,7 +253,7 @@ class _Likeness:
         self._shares = (MEANING_SHARE * counts / (counts + _HALF_AT)).tolist()
 
     def around(self, spans: Sequence[Span]) -> tuple[float, float]:
-        """Return what likeness counts in the value of a claim that stands at some places, and that likeness."""
+        """Return the likeness around a claim: its weight in the claim's value, then itself."""
         if not self._starts:
             return 0.0, 0.0
         place = spans[-1][0] if spans else 0
@@ -262,7 +262,7 @@ class _Likeness:
 
 
 def is_checkable(words: Iterable[str], vectors: Vectors) -> bool:
-    """Return whether a picture shows what words say: some name things, all others are words of captions."""
+    """Return whether words can be checked in a picture: things, or words frequent in captions."""
     named = [word for said in words for word in said.removeprefix(NO).replace("-", " ").split() if word not in VAGUE]
     rows = [None if is_thing(word) else vectors.places.get(vectors.unknown.canonical(word), -1) for word in named]
     return bool(named) and all(row is None or (row >= 0 and vectors.idf[row] <= _SEEN_IDF) for row in rows)
@@ -277,7 +277,7 @@ def is_thing(word: str) -> bool:
 
 
 def aspect_of(words: Sequence[str]) -> str:
-    """Return what a claim is about: one of the aspects of :class:`Claim`."""
+    """Return the aspect of a claim, one of those of :class:`Claim`."""
     if len(words) == 1:
         return "text" if words[0] in WORDS["writing"] else "object"
     label = words[1].split("/")[0]

@@ -196,7 +196,7 @@ def _difference(unlike: _Unlike, said: _Texts, told: _Texts, weights: tuple[floa
 def _unlike(
     claims: Claims, told: _Texts, groups: list[list[Claim]], missing: dict[int, list[Claim]]
 ) -> Iterator[_Unlike]:
-    """Yield the differences; ``missing`` loses what a claim has in its place."""
+    """Yield the differences; pops from ``missing`` the reference claims that they account for."""
     for claim, other in _opposites(claims):
         own = _group_of(claim, groups)
         groups = [group for group in groups if group is not own]
@@ -217,7 +217,7 @@ def _group_of(claim: Claim, groups: Sequence[list[Claim]]) -> list[Claim]:
 
 
 def _may_be_said(claim: Claim, told: _Texts, *, is_contrary: bool) -> bool:
-    """Return whether a claim that fails is no difference: people count what they like, and share words otherwise."""
+    """Return whether a failed claim is tolerated: an uncontradicted count, or words of one sentence."""
     if claim.aspect == "count" and not is_contrary:
         return True
     return len(claim.words) == 2 and told.share(*claim.words, sentence=True)
@@ -248,7 +248,7 @@ def _swapped(
 
 
 def _opposites(claims: Claims) -> Iterator[tuple[Claim, Claim]]:
-    """Yield what one side says is there and the other denies: a candidate's claim, and a reference's."""
+    """Yield pairs of a candidate's and a reference's claim where one denies the other's object."""
     for claim in claims.candidate:
         if len(claim.words) == 1 and claim.weight:
             alike = [other for other in claims.references if len(other.words) == 1 and _name_one(claim, other)]
@@ -291,7 +291,7 @@ def _is_of_quality(claim: Claim) -> bool:
 
 
 def _is_told(claim: Claim, texts: _Texts) -> bool:
-    """Return whether a reader can see what a claim is about: its ends are things, not places of the picture."""
+    """Return whether a claim is worth reporting: its ends are things, not places in pictures."""
     labels = (*claim.words[:1], *claim.words[2:])
     if not claim.weight or PLURAL in claim.words or claim.probability < _LEAST or min(map(len, claim.words)) < 2:
         return False
@@ -304,7 +304,7 @@ def _is_told(claim: Claim, texts: _Texts) -> bool:
 
 
 def _is_body(label: str) -> bool:
-    """Return whether a label is a part of the body, or what is not there."""
+    """Return whether a label is a body part or denied."""
     return label.startswith(NO) or not WORDS["body"].isdisjoint(label.split("/"))
 
 
@@ -423,7 +423,7 @@ def _senses(name: str) -> Sequence[Synset]:
 
 
 def _contrary(claim: Claim, claims: Claims) -> tuple[str, ...]:
-    """Return what the references say instead: another value of the same thing or kind, a thing near it, or nothing."""
+    """Return the references' contradicting words: another value, a thing of the kind, or nothing."""
     if claim.status != CONTRADICTED:
         return ()
     if claim.value > 0 or len(claim.words) != 2:
@@ -434,7 +434,7 @@ def _contrary(claim: Claim, claims: Claims) -> tuple[str, ...]:
 
 
 def _denials(claim: Claim, claims: Claims) -> Iterator[tuple[str, ...]]:
-    """Yield what the references say that denies a quality."""
+    """Yield the references' qualities that contradict a claim's quality."""
     alike = {claim.words[0], *_nearest(claim.words[0], claims)}
     values = values_of(claim.words[1].split("/"))
     for other in claims.references:
@@ -443,7 +443,7 @@ def _denials(claim: Claim, claims: Claims) -> Iterator[tuple[str, ...]]:
 
 
 def _nearest(name: str, claims: Claims) -> Iterator[str]:
-    """Yield what the references call a thing that holds."""
+    """Yield the references' names for a supported thing of the candidate."""
     for thing in claims.candidate:
         if thing.words == (name,) and thing.status == SUPPORTED and thing.nearest and _are_akin(name, thing.nearest[0]):
             yield thing.nearest[0]

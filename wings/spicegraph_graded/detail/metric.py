@@ -63,7 +63,7 @@ def _words(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Detail(Metric[DetailStatistic]):
-    """``detail``: of what a candidate says, how much holds, and of what its references say, how much it says.
+    """``detail``: the correctness of a candidate's claims, and their coverage of the references' claims.
 
     Facts are those of SPICE-G, whose likeness, weights, verdicts and table of meanings are used
     (:func:`spicegraph_graded.detail.claims.claims_of` has the formula). ``Detail`` is the harmonic mean of
@@ -145,7 +145,7 @@ class Detail(Metric[DetailStatistic]):
         return replace(statistic, evidence=None)
 
     def working(self, statistic: DetailStatistic) -> tuple[Working, ...]:
-        """Return how much holds, how much is said, and what both come to."""
+        """Return the working of the score: correctness, coverage and both together."""
         text = f"correctness {{}} of the description, coverage {{}} of the references: {NAME} {{}}"
         return (Working(NAME, text, (statistic.correctness, statistic.coverage, statistic.both)),)
 
@@ -156,7 +156,7 @@ class Detail(Metric[DetailStatistic]):
 
 
 def make_differences(_text: str, resources: Resources) -> Detail:
-    """Return ``detail`` with differences for evidence: what a service asks workers for."""
+    """Return ``detail`` with differences as evidence, for a service's workers."""
     return replace(Detail.of(replace(resources, evidence=True)), differences=True)
 
 

@@ -65,7 +65,7 @@ class DifferenceServicer(DifferenceServiceServicer):
 
 
 def _item_message(result: scores_pb2.ItemResult) -> pb.ItemDifferences:
-    """Return an item's differences, which a worker has sent as what explains the scores."""
+    """Return an item's differences as a message, from the explanation that a worker sent."""
     (explanation,) = result.explanations
     given = msgspec.json.decode(explanation.json, type=Differences)
     return pb.ItemDifferences(

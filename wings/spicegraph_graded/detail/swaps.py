@@ -23,7 +23,7 @@ _APART: Final = (
 
 
 class Swap(NamedTuple):
-    """Where a candidate's word stands, which reference has another and where, and what kind of word it is."""
+    """A swapped word: its span, the reference and span of the other word, their aspect."""
 
     span: tuple[int, int]
     reference: int
@@ -53,7 +53,7 @@ def _plain(word: re.Match[str]) -> str:
 
 
 def _aspect(word: str, other: str) -> str:
-    """Return what two words are that can't both be right; empty where they may be, or are told in another way."""
+    """Return the aspect of two words that exclude each other; empty otherwise."""
     if values_of((word,)) or values_of((other,)):  # colours and counts, which verdicts hold against each other
         return ""
     if _exclude(word, other):

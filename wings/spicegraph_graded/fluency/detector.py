@@ -147,7 +147,7 @@ def _named(name: str) -> int:
 
 
 def repetitions(words: Sequence[str]) -> list[str]:
-    """Return what a sentence says twice, as names of features: ``words 7``, ``twice 3``."""
+    """Return the repetitions in a sentence as names of features: ``words 7``, ``twice 3``."""
     long_words = [word for word in words if len(word) > _FAR]
     near = len(long_words) - len(set(long_words))
     longest = _longest_repeat(words)
@@ -191,7 +191,7 @@ def _longest_repeat(words: Sequence[str]) -> int:
 
 
 def _said_otherwise(clauses: Sequence[Sequence[str]]) -> list[str]:
-    """Return what the two clauses that share most have in common, and the two of one first word, as features."""
+    """Return features of the most similar clause pairs, overall and of the same first word."""
     stems = [[stem for stem, weight in map(weighted_stem, clause) if weight == 1] for clause in clauses]
     numbered = list(enumerate(list(filter(None, stems))[:_CLAUSES]))
     pairs = [(set(a), set(b), a[0] == b[0], m > n + 1) for (n, a), (m, b) in combinations(numbered, 2)]

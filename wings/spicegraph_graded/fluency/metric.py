@@ -147,7 +147,7 @@ class SpiderFl(Metric[SpiderFlStatistic]):
         return cls(Spider.of(given), Fluency.of(given))
 
     def signature(self) -> Mapping[str, str]:
-        """Return what both metrics say, and the penalty."""
+        """Return the signatures of both metrics, and the penalty."""
         return {**self.spider.signature(), **self.fluency.signature(), "penalty": str(PENALTY), "metric": self.name}
 
     def collect(self, corpus: Corpus) -> list[SpiderFlStatistic]:
@@ -177,7 +177,7 @@ class SpiderFl(Metric[SpiderFlStatistic]):
 
     @property
     def weigh(self) -> Weigh | None:
-        """What CIDEr-D weighs with."""
+        """The weighing function of CIDEr-D."""
         return self.spider.weigh
 
     def weighted(self, weights: Any) -> SpiderFl:
@@ -185,7 +185,7 @@ class SpiderFl(Metric[SpiderFlStatistic]):
         return replace(self, spider=self.spider.weighted(weights))
 
     def defer(self, corpus: Corpus, *, evidence: bool = False) -> list[tuple[Any, FluencyStatistic]]:
-        """Return what SPIDEr keeps of each item, and its fluency."""
+        """Return each item's deferred SPIDEr statistic and its fluency."""
         kept = self.spider.defer(corpus, evidence=evidence)
         return list(zip(kept, self.fluency.collect(corpus), strict=True))
 

@@ -168,7 +168,7 @@ GUARDS: Final[Mapping[str, Callable[[Item], float]]] = {
 
 
 def generic(item: Item) -> float:
-    """By what share the rarest word (idf in SPICE-G's vectors) is more frequent than that of every reference."""
+    """How much more frequent the candidate's rarest word is than every reference's, in [0, 1]."""
     said, least = _rarest(item.candidate), min(map(_rarest, item.references), default=0.0)
     return 1 - said / least if said < least else 0.0
 
@@ -193,7 +193,7 @@ share a caption's rarest word is more frequent than that of every reference.
 
 
 def guarded(term: str, items: Sequence[Item]) -> list[float]:
-    """Return one of :data:`GUARD_TERMS` for each item; what the fluency detector has to read, it reads at once."""
+    """Return a guard's value for each item; the fluency detector reads in batches."""
     if term in {"guard", "guard-unfinished", "guard-broken"}:
         fluencies = fluency_of(load_detector(), [item.candidate for item in items])  # which remembers them
         doubted = [item for item, fluency in zip(items, fluencies, strict=True) if fluency.wrong > BROKEN]
@@ -202,5 +202,5 @@ def guarded(term: str, items: Sequence[Item]) -> list[float]:
 
 
 def signature() -> Mapping[str, str]:
-    """Return what guards depend on."""
+    """Return the guards' signature."""
     return {"guard": "1", "guard detector": load_detector().signature, "guard order": load_vectors().signature}

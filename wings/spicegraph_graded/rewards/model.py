@@ -101,11 +101,11 @@ class RewardModel:
 
     @cached_property
     def _with_evidence(self) -> Reward:
-        """The reward whose statistics keep what they come from, which values alone do without."""
+        """The same reward with evidence in its statistics."""
         return self._made(evidence=True)
 
     def signature(self) -> Mapping[str, str]:
-        """Return what must be equal for two rewards to be comparable."""
+        """Return the reward's signature; rewards with equal signatures are comparable."""
         return self.reward.signature()
 
     def rewards(

@@ -47,7 +47,7 @@ def repetition(words: Words) -> Sequence[float]:
 
 
 def word_order(words: Words) -> Sequence[float]:
-    """Return what each word adds to :data:`TEXT_TERMS`' ``word-order``."""
+    """Return each word's share of the ``word-order`` term of :data:`TEXT_TERMS`."""
     order = load_vectors().order
     said = [words.text[start:end].lower() for start, end in words.spans]
     junctions = list(order.junctions(said)) if order is not None else []
@@ -107,7 +107,7 @@ class Term(NamedTuple):
 
     @property
     def is_of_words(self) -> bool:
-        """Whether its value comes from single words: no guard's, no draft's, and not what statements add."""
+        """Whether the term values single words, unlike guards, draft terms and statements."""
         return not self.name.startswith("guard") and self.name != STATEMENT and self.name not in DRAFT_TERMS
 
 
@@ -206,7 +206,7 @@ class Reward(Metric[RewardStatistic]):
         return self._collected(corpus, ())
 
     def compare(self, corpus: Corpus, drafts: Corpus) -> list[RewardStatistic]:
-        """Return the terms of each item, also of what it changes; ``drafts``: the items with those as candidates."""
+        """Return each item's terms, draft terms included; ``drafts``: the items with drafts as candidates."""
         if self.spice is None:
             return self.collect(corpus)
         old, new = self.spice.collect(drafts), self.spice.collect(corpus)
@@ -225,7 +225,7 @@ class Reward(Metric[RewardStatistic]):
     def _columns(
         self, corpus: Corpus, changes: Sequence[Any] | None
     ) -> tuple[list[Sequence[float | None]], Mapping[str, Sequence[Any]]]:
-        """Return the values of each term, 0 of what statements add, and the statistics of each metric."""
+        """Return each term's values (0 for statements) and each metric's statistics."""
         statistics = {name: metric.collect(corpus) for name, metric in self.metrics.items()}
         scores = {name: metric.total(statistics[name]) for name, metric in self.metrics.items()}
         of_text = any(term.name in TEXT_TERMS for term in self.terms)
@@ -248,7 +248,7 @@ class Reward(Metric[RewardStatistic]):
         return any(term.name == STATEMENT for term in self.terms)
 
     def _added(self, corpus: Corpus, columns: Sequence[Sequence[float | None]]) -> list[tuple[float, Span | None]]:
-        """Return what statements add to each item, and the part of the caption that remains without them."""
+        """Return the reward that statements add to each item, and the span left without them."""
         kept = [number for number, term in enumerate(self.terms) if term.is_of_words]
 
         def values(of: Sequence[Sequence[float | None]]) -> list[float]:
@@ -292,7 +292,7 @@ class Reward(Metric[RewardStatistic]):
         )
 
     def credit(self, corpus: Corpus, statistics: Sequence[RewardStatistic]) -> list[Credit]:
-        """Divide the reward among the words: the sum of what each has in the terms, times their weights."""
+        """Credit the reward to words: the weighted sum of each word's credit in the terms."""
         columns = []
         columns = [self._credit_of(term, corpus, statistics) for term in self.terms]
         weights = [term.weight for term in self.terms]
@@ -317,7 +317,7 @@ class Reward(Metric[RewardStatistic]):
 
     @property
     def weigh(self) -> Weigh | None:
-        """What counts the document frequencies of a corpus, where a term needs them."""
+        """The function that counts a corpus's document frequencies; ``None`` where no term needs it."""
         return next((metric.weigh for metric in self.metrics.values() if metric.weigh is not None), None)
 
     def weighted(self, weights: Any) -> Reward:
@@ -342,7 +342,7 @@ def _guard_credit(term: Term, item: Item, value: float) -> Credit:
 
 
 def _statement_credit(item: Item, added: tuple[float, Span | None]) -> Credit:
-    """Divide what statements add among their words."""
+    """Credit the reward of statements to their words."""
     words, (value, span) = Words(item.candidate), added
     if span is None:
         return words.credit(0.0, [])
@@ -352,7 +352,7 @@ def _statement_credit(item: Item, added: tuple[float, Span | None]) -> Credit:
 
 
 def reward_metric(text: str) -> Factory:
-    """Return what makes a reward beside other metrics, for ``more`` of :func:`spicegraph_scorer.score`.
+    """Return the factory of a reward, for ``more`` of :func:`spicegraph_scorer.score`.
 
     Raises:
         InputError: a term is unknown, appears twice, or has no weight.

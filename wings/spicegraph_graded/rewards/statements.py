@@ -54,13 +54,13 @@ _OUTER: Final = 2  # and at the very ends
 
 
 def signature() -> Mapping[str, str]:
-    """What statements depend on."""
+    """The statements' signature."""
     return {"statement": f"1, likeness {_LIKENESS:g}", "statement vectors": load_vectors().signature}
 
 
 @lru_cache(maxsize=50_000)
 def _bases(word: str) -> frozenset[str]:
-    """Return the word, its stem, and what it is a form of."""
+    """Return the word, its stem and its base forms."""
     bases = (plural_lemma(word), verb_lemma(word), *load_lexicon().forms(word))
     return frozenset({word, weighted_stem(word)[0], *bases})
 
@@ -107,7 +107,7 @@ def without_statements(text: str, references: tuple[str, ...]) -> list[Span]:
 
 
 def _last(forms: Sequence[str], content: Sequence[int], statement: int) -> int:
-    """Return the last word before a content word with its determiners and what leads to it: "in the", "with", "and"."""
+    """Return the index of the last word before a statement's lead-in: "in the", "with", "and"."""
     least = max(number for number in content if number < statement)
     number = statement - 1
     while number > least and forms[number] in _DETERMINERS:

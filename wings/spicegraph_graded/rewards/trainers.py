@@ -135,7 +135,7 @@ def _of_rows(
 
 
 def answers_of(captions: Sequence[str], *, answer_tags: bool) -> list[str]:
-    """Return what captions give as their answers, or all that they say; one without an answer is empty."""
+    """Return each caption's answer, empty where it has none; without ``answer_tags``, whole captions."""
     return [answer_of(caption) for caption in captions] if answer_tags else list(captions)
 
 
@@ -173,7 +173,7 @@ def _model(reward: str, idf: str) -> RewardModel:
 
 
 def completion_of(query: str, prompt: str) -> str:
-    """Return what a model said, of a prompt with its completion; an InputError where the prompt is another one."""
+    """Return the completion without its prompt; an InputError where the query has another prompt."""
     said, asked = (strip_special_tokens(text).strip() for text in (query, prompt))
     if not said.startswith(asked):
         raise InputError(f"the query {said[:50]!a} does not begin with its prompt {asked[:50]!a}")

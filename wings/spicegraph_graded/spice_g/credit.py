@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Shares(NamedTuple):
-    """What the tuples of a candidate, or its words, have in precision and recall; ``None``: that side has no weight."""
+    """Shares of a candidate's tuples, or words, in precision and recall; ``None``: no weight there."""
 
     precision: float | None
     recall: float | None
@@ -85,7 +85,7 @@ def of_maximum(offers: Matrix) -> Matrix:
 
 
 def _of_meaning(item: Item, words: Words, meaning: texts.Meaning, value: float) -> Iterator[tuple[CreditPart, Slots]]:
-    """Yield what each word earns by the meaning of the whole."""
+    """Yield each word's credit for the meaning of the whole."""
     whole, shares, _ = texts.likeness(meaning, item.candidate, item.references)
     for number, (word, share) in enumerate(shares):
         earned = matching.MEANING_SHARE * share * value / whole if whole else 0.0
@@ -96,7 +96,7 @@ def _of_meaning(item: Item, words: Words, meaning: texts.Meaning, value: float) 
 def _disorder(
     words: Words, text_words: Sequence[str], order: texts.WordOrder, lost: float
 ) -> Iterator[tuple[CreditPart, Slots]]:
-    """Yield what is lost by neighbours that follow each other less than by chance."""
+    """Yield the credit lost to neighbours in unusual order."""
     costs = [max(0.0, -information) for information in order.junctions(text_words)]
     placed = len(text_words) == len(words.spans)
     for second, cost in enumerate(costs):
@@ -150,7 +150,7 @@ _Part: TypeAlias = "tuple[CreditPart, Slots]"
 def _stated(
     match: matching.GradedMatch, words: Words, names: Sequence[str], earned: Sequence[float]
 ) -> Iterator[_Part]:
-    """Yield what each tuple has, then what the words have; ``earned`` is in their order."""
+    """Yield the credit of each tuple, then of each word; ``earned`` is in their order."""
     tuples = match.candidate.tuples
     for scene_tuple, value in zip(tuples, earned, strict=False):
         kind = KINDS[len(scene_tuple.concepts) - 1]
@@ -169,7 +169,7 @@ def _sum(parts: Iterable[_Part]) -> float:
 
 
 def earned_by(tuples: Shares, words: Shares) -> Vector:
-    """Return what tuples, then words, have of F1 without alignment and order."""
+    """Return the tuples' credit in F1, then the words', without alignment and order."""
     of_precision, of_recall = _half(tuples.precision, words.precision), _half(tuples.recall, words.recall)
     precision = of_precision[0] * (tuples.precision or 0.0) + of_precision[1] * (words.precision or 0.0)
     recall = of_recall[0] * (tuples.recall or 0.0) + of_recall[1] * (words.recall or 0.0)
@@ -205,7 +205,7 @@ def _best_aligned(said: _Stems, length: float, references: Sequence[str]) -> tup
 
 
 def _aligned(item: Item, words: Words) -> Iterator[tuple[CreditPart, Slots]]:
-    """Yield what each word of the candidate has in the alignment with the best reference."""
+    """Yield each word's credit in the alignment with the best reference."""
     # With M the matched weight, a the reference's share of the length and b the candidate's, M / (a + b) is divided by
     # the Aumann-Shapley value: m ln(1 + b/a) / b - M b_i (ln(1 + b/a) - b / (a + b)) / b^2 for a word of weight m that
     # matches and length b_i.

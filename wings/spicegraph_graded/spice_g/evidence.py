@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class GradedTuple:
-    """A tuple of one side, and what of the other side supports it."""
+    """A tuple of one side with its best match on the other, and its support."""
 
     words: tuple[str, ...]  # object; object and attribute; or subject, relation, object
     share: float  # of its side's weight, in [0, 1]

@@ -188,7 +188,7 @@ _OBJECT_SLOTS: Final = {1: (0,), 2: (0,), 3: (0, 1)}  # of a fact: subject, obje
 
 
 def _named(match: GradedMatch) -> dict[tuple[str, ...], str]:
-    """Return what the candidate calls the objects of the references, where it has them."""
+    """Return the candidate's names for the references' objects, where it has them."""
     candidate, reference = match.candidate, match.reference
     named = {}
     for index in range(reference.nodes.sizes[0]):
@@ -203,7 +203,7 @@ def _can_replace(scene_tuple: SceneTuple, other: SceneTuple) -> bool:
 
 
 def changes_of(match: GradedMatch, denials: Sequence[int | None], rescore: Rescore) -> tuple[Change, ...]:
-    """Return the changes that would raise the score, the best first; ``denials``: what excludes a candidate tuple."""
+    """Return score-raising changes, best first; ``denials``: each candidate tuple's contradicting reference tuple."""
     # Each is scored like any candidate, so that gains are exact; they do not add up. Tried are the tuples of both sides
     # that cost the score most, and for the candidate's, what the references have instead: fewer of very long texts.
     candidate, reference = match.candidate, match.reference
@@ -246,7 +246,7 @@ def _fact(scene_tuple: SceneTuple, named: dict[tuple[str, ...], str]) -> Fact:
 
 
 def _without(dropped: SceneTuple, facts: Iterable[Fact]) -> Iterator[Fact]:
-    """Yield the facts without a tuple; what else they name stays as objects."""
+    """Yield the facts without a tuple; other objects that they name remain."""
     behind = {fact for _, fact in dropped.evidence}
     gone = frozenset(dropped.concepts[0].strings) if len(dropped.concepts) == 1 else frozenset[str]()
     for fact in facts:

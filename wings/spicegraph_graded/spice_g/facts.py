@@ -49,7 +49,7 @@ def comparable_facts(facts: Sequence[Fact]) -> Sequence[Fact]:
 
 
 def read_caption(facts: Sequence[Fact]) -> tuple[Sequence[Fact], frozenset[str]]:
-    """Return the facts of :func:`comparable_facts` and their content words; of what is denied, "no hat" is one."""
+    """Return the facts of :func:`comparable_facts` and their content words; a denied one is "no hat"."""
     if facts and facts[0][1] in loose.SCENE_RULES:
         facts = [fact for fact in facts if fact[1] != loose.WORD_RULE]
     if facts and facts[-1][1] in loose.NOTES:  # in few captions
@@ -168,7 +168,7 @@ def _with_quantities(
 
 
 def _read(fact: Fact, quantities: Mapping[tuple[int, ...], _Slot], denied: Container[tuple[int, ...]]) -> list[Fact]:
-    """Return a fact with quantities replaced by what they count and denials marked; none of a thing and itself."""
+    """Return a fact with nouns for their quantities and denials marked; none where it's reflexive."""
     slots = list(zip(fact.words, fact.tokens, strict=True))
     for slot in range(_OBJECT_SLOTS[len(slots)]):
         for _ in quantities:  # "two pairs of a group": as many steps as there are quantities

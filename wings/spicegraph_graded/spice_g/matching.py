@@ -167,7 +167,7 @@ class Supports(NamedTuple):
 
 @dataclass(frozen=True)
 class Side:
-    """The tuples of one side of a comparison, with what each weighs, and how the other side supports it."""
+    """One side of a comparison: its tuples, their weights and their support."""
 
     nodes: Nodes
     weights: Weights
@@ -194,7 +194,7 @@ class Side:
 
 
 class TextMatch(NamedTuple):
-    """What a candidate's text says beside its tuples; ``None``: nothing was read, or nobody asked."""
+    """How a candidate's text matches the references' texts; ``None``: not measured."""
 
     order: float = 1.0  # the share of all support that the order of its words leaves, in (0, 1]
     aligned: float | None = None  # with the best reference, in [0, 1]
@@ -205,7 +205,7 @@ class TextMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradedMatch:
-    """Both sides of a comparison, and what the texts say."""
+    """A match: both sides of a comparison, and the match of their texts."""
 
     candidate: Side
     reference: Side
@@ -233,7 +233,7 @@ class Cells(NamedTuple):
     bases: Integers  # the cells of comparison k are those from bases[k] to bases[k + 1]
 
     def supports(self, *, partners: bool) -> tuple[Supports, Supports]:
-        """Return how candidates' tuples are supported by the references', less what these deny, and the reverse."""
+        """Return the support of candidates' tuples, less contradictions, and that of the references' tuples."""
         precision = _best(self.forward, self.across, partners=partners)
         support, partner = np.maximum(0, precision.support - self.excess), precision.partner
         if partner.size:
@@ -414,7 +414,7 @@ def _best(similar: Matrix, lines: _Lines, *, partners: bool) -> Supports:
 
 
 def precision_weights(sides: Sides, precision: Supports) -> Weights:
-    """Return what candidates' tuples weigh in precision: what the references contradict counts twice."""
+    """Return the weights of candidates' tuples in precision; contradicted tuples count twice."""
     weights: Weights = np.where(precision.contradicted, _CONTRADICTED, 1) * sides.weights[precision.tuples]
     return weights
 
@@ -426,7 +426,7 @@ def matches_of(
     supports: tuple[Supports, Supports],
     texts: Sequence[TextMatch],
 ) -> list[GradedMatch]:
-    """Return each comparison by itself, from the arrays of all: what :meth:`Cells.supports` found with partners."""
+    """Return the match of each comparison; ``supports``: from :meth:`Cells.supports`, with partners."""
     precision, recall = supports
 
     def side_of(side: Supports, graph: int, cut: slice, weights: Weights) -> Side:

@@ -56,7 +56,7 @@ _Reading: TypeAlias = "tuple[matching.Nodes, Sequence[frozenset[str]]]"
 
 
 def _reading_of(graph: SceneGraph) -> _Reading:
-    """Return what a graph that has its evidence says."""
+    """Return the nodes of a graph with evidence, and its captions' content words."""
     return matching.nodes_of(graph), list(map(content_words, told_by_captions(graph)))
 
 
@@ -526,7 +526,7 @@ class TextArrays(NamedTuple):
 
 
 def _meant(said: float, text: matching.TextMatch) -> float:
-    """Return what the meaning of the whole adds to F1, of which ``said`` is that without texts."""
+    """Return the gain in F1 from the meaning score; ``said`` is F1 without texts."""
     if text.meaning is None:
         return 0.0
     aligned = said if text.aligned is None else text.aligned

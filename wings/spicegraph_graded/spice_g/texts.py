@@ -138,7 +138,7 @@ _REMEMBERED: Final = 100_000
 
 @lru_cache(maxsize=_REMEMBERED)
 def weighted_stem(word: str) -> tuple[str, float]:
-    """Return the stem of a word and what it weighs in alignments, in (0, 1]."""
+    """Return the stem of a word and its weight in alignments, in (0, 1]."""
     return (word, _FUNCTION_WEIGHT) if word in FUNCTION_WORDS else (stem(word), 1.0)
 
 
@@ -186,7 +186,7 @@ class MeaningTable:
 
     @classmethod
     def read(cls, path: Path) -> MeaningTable:
-        """Read what :meth:`write` wrote; a DataError if the file is missing or is not a table of meanings."""
+        """Load a table of meanings; a DataError if the file is missing or damaged."""
         with reading(path, "a table of meanings"), path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             file_format, name = arrays["header"].tobytes().decode().split("\n")
             words = tuple(arrays["words"].tobytes().decode().split("\n"))

@@ -37,7 +37,7 @@ _REMEMBERED: Final = 50_000
 
 
 class UnknownWords:
-    """The known words, by their places in a table, and what others stand for among them."""
+    """Known stand-ins for words that a table of vectors lacks."""
 
     def __init__(self, places: Mapping[str, int], directions: Floats) -> None:
         self.places, self.directions = places, directions
@@ -45,11 +45,11 @@ class UnknownWords:
         self.direction = lru_cache(_REMEMBERED)(self._direction)
 
     def make_ready(self) -> int:
-        """Build now what the first unknown word would wait for (.4 s); return the number of stems and synsets."""
+        """Build the tables for unknown words (.4 s); return the number of stems and synsets."""
         return len(self._by_stem) + len(self._below)
 
     def _canonical(self, word: str) -> str:
-        """Return the known word that a word is a form of ("honking": "honk"), or what its own forms share."""
+        """Return a known form of the word ("honk" for "honking"), or one of its stem."""
         if word in self.places:
             return word
         forms = load_lexicon().forms(word)
@@ -161,7 +161,7 @@ class VectorTable:
 
     @classmethod
     def read(cls, path: Path) -> VectorTable:
-        """Read what :meth:`write` wrote; a DataError if the file is missing or is not a table of vectors."""
+        """Load a table of vectors; a DataError if the file is missing or damaged."""
         with reading(path, "a table of vectors"), path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             file_format, name, images = arrays["header"].tobytes().decode().split("\n")
             words = tuple(arrays["words"].tobytes().decode().split("\n"))

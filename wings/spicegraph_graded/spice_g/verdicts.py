@@ -86,7 +86,7 @@ _OF_SPICE, _OF_SCENES = zip(*_WEIGHTS.values(), strict=True)
 
 @dataclass(frozen=True, slots=True)
 class WordVerdict:
-    """What the references say of a content word of a candidate."""
+    """The verdict on a content word of a candidate."""
 
     word: str  # as the facts have it (its lemma), "no hat" where it is denied
     spans: tuple[Span, ...]  # character offsets in the candidate; empty: the text has no form of it
@@ -99,7 +99,7 @@ class WordVerdict:
 
 @dataclass(frozen=True, slots=True)
 class TupleVerdict:
-    """What the references say of a tuple: as bad as its worst word; contradicted where its object has another value."""
+    """The verdict on a tuple: its worst word's, or contradicted by its object's other value."""
 
     words: tuple[str, ...]
     verdict: str
@@ -222,7 +222,7 @@ def observe(match: GradedMatch, text: str, vectors: Vectors) -> list[Observed]:
 
 @lru_cache(maxsize=50_000)
 def _bases(word: str) -> frozenset[str]:
-    """Return a word and what it is a form of, as a noun or as a verb: a parse may take one for the other."""
+    """Return a word and its base forms as a noun and as a verb."""
     return frozenset({word} if word.startswith(NO) else {word, plural_lemma(word), verb_lemma(word)})
 
 
@@ -335,7 +335,7 @@ def _over_references(said: _ReferenceWords, alike: Vector) -> tuple[Vector, Vect
 
 
 def _denied(words: Sequence[str], said: _ReferenceWords, alike: Vector) -> list[str | None]:
-    """Return what denies each word, and make the likeness of excluding values 0."""
+    """Return the reference word that contradicts each word; set contradicting values' likeness to 0."""
     rivals = [(place, name, values_of((name,))) for place, name in enumerate(said.words) if values_of((name,))]
     return [_judge_values(word, words, rivals, alike[index]) for index, word in enumerate(words)]
 
@@ -401,7 +401,7 @@ def _modifiers(told: Iterable[Iterable[Fact]]) -> set[str]:
 def _judge_values(
     word: str, candidate_words: Sequence[str], rivals: Sequence[tuple[int, str, Values]], likeness: Vector
 ) -> str | None:
-    """Make the likeness of excluding values 0; return what denies a word of which the references share no value."""
+    """Set contradicting values' likeness to 0; return the reference word that contradicts ``word``, if any."""
     values = values_of((word,))
     if not values:
         return None
@@ -453,7 +453,7 @@ def _above(word: str) -> Mapping[Synset, int]:
 
 @lru_cache(maxsize=20_000)
 def _broader(word: str) -> frozenset[Synset]:
-    """Return what a noun is a kind of, in a few steps, itself included."""
+    """Return a noun's hypernyms within a few steps, itself included."""
     return frozenset(above for above, steps in _above(word).items() if steps <= _STEPS)
 
 

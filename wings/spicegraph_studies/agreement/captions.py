@@ -56,7 +56,7 @@ def tie_counts(values: Vector, ratings: Vector) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class CaptionAgreement:
-    """How well metrics agree with ratings of captions, under a protocol that says what was compared.
+    """The correlation of metrics with ratings of captions, under a protocol.
 
     ``coefficients``, ``ties`` (see :func:`tie_counts`) and ``undefined`` (captions without a value, which are left out
     for all metrics) are by metric.

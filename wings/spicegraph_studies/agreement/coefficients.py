@@ -51,7 +51,7 @@ class Bounded(NamedTuple):
 
 
 class Balance(NamedTuple):
-    """What Kendall's coefficients are made of, by resample: ``balance`` is concordant minus discordant pairs."""
+    """Counts behind Kendall's coefficients, by resample: ``balance`` is concordant minus discordant pairs."""
 
     balance: Vector
     tied_first: Vector
@@ -142,7 +142,7 @@ def ratio(above: AnyShape, below: Numbers) -> AnyShape:
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """A correlation coefficient: what to call it, how scipy gives it, and its values for resamples."""
+    """A correlation coefficient: its label, scipy's function, and its values for resamples."""
 
     label: str
     exact: Callable[[Vector, Vector], tuple[float, float]]
@@ -270,6 +270,6 @@ def resamples(resampling: Resampling, groups: int, width: int = 0) -> Iterator[M
 
 
 def numbered(names: Iterable[str]) -> Indices:
-    """Number what is drawn together, such as images, in the order in which they come."""
+    """Number groups that are resampled together, such as images, by first appearance."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)

@@ -135,7 +135,7 @@ FIGURES: Final = {"average_precision": "average precision", "auc": "AUC", "local
 
 @dataclass(frozen=True, slots=True)
 class HallucinationAgreement:
-    """How well metrics find what people marked as wrong."""
+    """How well metrics find the words that people marked as wrong."""
 
     protocol: HallucinationProtocol
     captions: int
@@ -175,7 +175,7 @@ def agree_on_hallucinations(
     scoring: JudgementScoring | None = None,
     resampling: Resampling | None = None,
 ) -> HallucinationAgreement:
-    """Score captions, by default with SPICE-G on scene graphs, and hold every score against what people marked."""
+    """Score captions, by default with SPICE-G on scene graphs, and compare with people's marks."""
     # SPICE-G has three scores: its own, and two of its verdicts.
     scoring, resampling = scoring or JudgementScoring(("spice-g",), SCENE), resampling or Resampling()
     labels = _labels(captions)
@@ -280,7 +280,7 @@ def located(
 
 
 def average_precision(scores: Vector, labels: Vector, weights: Matrix) -> Vector:
-    """Return the mean, over what has the label, of the precision at its score; equal scores are taken together."""
+    """Return the average precision of scores for labels, by resample; equal scores count together."""
     order = np.argsort(-scores, kind="stable")
     ends = np.flatnonzero(np.append(scores[order][1:] != scores[order][:-1], True))
     ordered = weights[:, order]

@@ -58,13 +58,13 @@ class CaptionPair:
     second: tuple[str, ...] | None = None  # the references of the second caption, where they differ
 
     def references_of(self, side: int) -> tuple[str, ...]:
-        """Return what the first (0) or second (1) caption is scored against."""
+        """Return the references of the first (0) or second (1) caption."""
         return self.second if side and self.second is not None else self.references
 
 
 @dataclass(frozen=True, slots=True)
 class Judged(Generic[Content]):
-    """What a file holds: its judgements or pairs, its name and format, and how many rows had no judgement."""
+    """The content of a file: judgements or pairs, name, format, and number of unrated rows."""
 
     items: tuple[Content, ...]
     source: str

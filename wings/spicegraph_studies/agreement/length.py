@@ -45,5 +45,5 @@ def word_counts(texts: Iterable[str]) -> Vector:
 
 
 def length_json(length: Mapping[str, float | None]) -> dict[str, Json]:
-    """Return what length says as JSON has it, under the names of scores and ``length alone``."""
+    """Return the length figures as JSON, by score; the unnamed one is ``length alone``."""
     return {name or "length alone": value for name, value in length.items()}

@@ -90,7 +90,7 @@ def image_pairs(values: Mapping[str, Vector], ratings: Vector, groups: Indices) 
 
 
 def _balanced(balance: Vector, first: Matrix, second: Matrix) -> Balance:
-    """Return what Kendall's coefficients are made of, given the observations of each class of ties."""
+    """Return the counts behind Kendall's coefficients, from the observations of each tie class."""
     classes = np.minimum(np.count_nonzero(first > 0, axis=0), np.count_nonzero(second > 0, axis=0))
     return Balance(balance, _pairs(first), _pairs(second), second.sum(axis=0), classes.astype(np.float64))
 
@@ -117,7 +117,7 @@ class ImagePairs:
 def exchanged_balances(
     sides: tuple[ImagePairs, ImagePairs], values: tuple[Vector, Vector], ratings: Vector, groups: Indices
 ) -> Callable[[Matrix], tuple[Balance, Balance]]:
-    """Return what counts either metric's pairs where values, of one scale, are exchanged: (draws, images), 1 if so."""
+    """Return a function from exchanges, (draws, images) of 0 or 1, to both metrics' balances."""
     images = int(groups.max()) + 1
     ranks = np.unique(ratings, return_inverse=True)[1]
     classes, places = np.unique(np.concatenate(values), return_inverse=True)

@@ -47,7 +47,7 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True)
 class PairAgreement:
-    """How often metrics prefer what people prefer, under a protocol that says how ties and references count.
+    """How often metrics prefer the caption that people prefer, under a protocol.
 
     ``curve`` holds accuracies by number of references, over the pairs that have as many; ``too_few`` counts the others.
     ``length`` is empty where captions have 30 words or fewer in the mean: else how often people prefer the longer

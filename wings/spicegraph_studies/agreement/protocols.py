@@ -19,14 +19,14 @@ _NONE_LEFT = "captions without another reference"
 
 
 class Ratings(StrEnum):
-    """What one observation is."""
+    """The unit of observation: each rating, or a caption's mean rating."""
 
     EACH = "each"  # every single rating, so that a caption with three ratings counts three times
     MEAN = "mean"  # a caption with the mean of its ratings
 
 
 class Own(StrEnum):
-    """What happens to a caption that is also one of its image's references, up to white space."""
+    """Treatment of captions that are also references of their image, up to white space."""
 
     KEEP = "keep"
     DROP_CAPTION = "drop-caption"
@@ -36,7 +36,7 @@ class Own(StrEnum):
 
 
 class Ties(StrEnum):
-    """What a metric gets for a pair that it scores equally."""
+    """A metric's credit for a pair that it scores equally."""
 
     HALF = "half"  # half a point: what breaking ties by a coin gives on average, and the chance level is 0.5
     RIGHT = "right"  # a point: equal or higher counts (Anderson et al. 2016 on PASCAL-50S)
@@ -83,7 +83,7 @@ class PairProtocol:
 
 @dataclass(frozen=True, slots=True)
 class HallucinationProtocol:
-    """What counts as finding a wrong word: any content word, or objects alone."""
+    """A protocol for finding wrong words: any content word, or objects alone."""
 
     name: str
     about: str
@@ -260,7 +260,7 @@ def pair_protocol(name: str) -> PairProtocol:
 
 
 def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> tuple[tuple[Judgement, ...], dict[str, int]]:
-    """Leave out or change what the protocol says; return how many were left out or changed as well, by reason."""
+    """Apply a protocol to judgements; return them and the counts left out or changed, by reason."""
     judged = tuple(judgements)
     of_image = _captions_of((each.image, (each.candidate,)) for each in judged)
     counted = Counter((each.image, *_plain((each.candidate,))) for each in judged for _ in each.ratings)
@@ -284,7 +284,7 @@ def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> tuple
 def prepare_pairs(
     pairs: Iterable[CaptionPair], protocol: PairProtocol
 ) -> tuple[tuple[CaptionPair, ...], dict[str, int]]:
-    """Leave out pairs without a preference, and own references as the protocol says; return what was removed."""
+    """Leave out undecided pairs and own references, by protocol; return counts removed as well."""
     if protocol.own is Own.DROP_ONE_FROM_IMAGE:
         raise InputError(f"--own {protocol.own}: is for rated captions; pairs take {Own.DROP_FROM_IMAGE}")
     judged = tuple(pairs)
@@ -345,7 +345,7 @@ def _kept(
 
 
 def _plain(captions: Iterable[str]) -> frozenset[str]:
-    """Return captions with single spaces: what is compared."""
+    """Return captions with single spaces, for comparison."""
     return frozenset(" ".join(caption.split()) for caption in captions)
 
 

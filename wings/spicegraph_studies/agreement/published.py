@@ -70,7 +70,7 @@ def _rows_by_name(content: Content, what: str, faults: list[Fault]) -> Iterator[
 
 
 def _ratings(place: str, judged: Sequence[object], faults: list[Fault]) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """Yield captions with what one rater, or several, say of them."""
+    """Yield captions with their ratings, by one rater or several."""
     for index, value in enumerate(judged):
         part = JudgementRow(f"{place}, human_judgement[{index}]", value if isinstance(value, dict) else {}, faults)
         caption = part.caption(("caption",))

@@ -134,7 +134,7 @@ def _unknown_format(content: Content, names: Sequence[str], what: str) -> InputE
 def _with_references(
     judged: Sequence[published.AnyJudged], bank_of: partial[CaptionBank], faults: Faults
 ) -> list[published.AnyJudged]:
-    """Return what is judged; what has no references of its own has those of the bank."""
+    """Return the judged records, with the bank's references where they have none."""
     if all(each.references for each in judged):
         return list(judged)
     bank = bank_of(needed_by="the records")
@@ -147,7 +147,7 @@ def _with_references(
 
 
 def _together(faults: Sequence[Fault]) -> list[Fault]:
-    """Return the faults; what more than five rows have wrong in one field stands once, with their number."""
+    """Return the faults; a fault of more than five rows appears once, with their number."""
     alike: dict[tuple[str, str], list[Fault]] = {}
     for fault in faults:
         alike.setdefault((fault.field, fault.reason), []).append(fault)
@@ -181,7 +181,7 @@ def _first_names(content: Content) -> set[str]:
 
 
 def _joined(read: Sequence[Judged[published.AnyJudged]]) -> Judged[published.AnyJudged]:
-    """Return what several files hold as one set."""
+    """Return the records of several files as one set."""
     if len(read) == 1:
         return read[0]
     return Judged(

@@ -84,7 +84,7 @@ def _bounded(values: Vector, ratings: Vector, resampling: Resampling) -> dict[st
 def agree_on_systems(
     human: SystemTable, scores: SystemTable, *, resampling: Resampling | None = None
 ) -> SystemAgreement:
-    """Correlate the scores of systems with what people found.
+    """Correlate systems' scores with the human measures.
 
     Args:
         human: by system, the human measures by name (``M1`` ...), and if known the mean ``words`` of its captions.

@@ -70,7 +70,7 @@ def cider_rounds(metric: Cider, study: BoundsStudy, candidates: Candidates) -> I
 
 
 def _table(source: FactSource, texts: list[str]) -> FunctionSource:
-    """Return the facts of texts, in the place of what parses."""
+    """Return a table of the texts' facts, in place of the parser."""
     return FunctionSource.of_table(source.signature, dict(zip(texts, source.facts(texts), strict=True)))
 
 

@@ -90,7 +90,7 @@ def resample_weights(images: int, resampling: Resampling) -> Weights:
 
 
 def corpus_scores(metric: Metric[Any], table: Table[Cube]) -> Callable[[Weights], dict[str, Matrix]]:
-    """Return what gives each corpus score, (resamples, rounds), for weights of the images, (resamples, images)."""
+    """Return a function from image weights, (resamples, images), to corpus scores, (resamples, rounds)."""
     rounds, columns = len(table.each), table.columns
     if columns is None:
         defined = ~np.isnan(table.each)

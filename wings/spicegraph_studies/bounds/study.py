@@ -54,7 +54,7 @@ Substitutes: TypeAlias = "Callable[[BoundsStudy, Integers, Lower, np.random.Gene
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What is scored in the place of the held-out captions: themselves, a system's captions, or something else."""
+    """Captions to score in place of the held-out ones: themselves, a system's, or others."""
 
     name: str
     kind: Kind
@@ -76,7 +76,7 @@ class BoundsStudy:
     captions: tuple[tuple[str, ...], ...]
 
     def __post_init__(self) -> None:
-        """Refuse what can't be held out."""
+        """Refuse images with fewer than two captions, or no images."""
         if not self.ids:
             raise InputError("there are no images with captions")
         few = [name for name, texts in zip(self.ids, self.captions, strict=True) if len(texts) < 2]
@@ -134,7 +134,7 @@ class BoundsStudy:
         return np.arange(self.rounds)[:, None] < self.sizes
 
     def corpus(self, candidates: Candidates, number: int) -> Corpus:
-        """Return round ``number`` (from 0) as a corpus: what the metric is called with."""
+        """Return the corpus of round ``number`` (from 0), for the metric."""
         items = []
         for name, texts, of_image in zip(self.ids, self.captions, candidates, strict=True):
             place = number % len(texts)
@@ -194,7 +194,7 @@ def joined(parts: Sequence[Table[Matrix]], join: Callable[[list[Matrix]], Cube])
 
 @dataclass(frozen=True, slots=True)
 class Lower:
-    """Which lower bounds to find (keys of ``SUBSTITUTES``), and what they draw from: kinds without it are left out."""
+    """The lower bounds to find (keys of ``SUBSTITUTES``) and their sources; kinds without are skipped."""
 
     kinds: tuple[str, ...] = ("intra", "inter", "sentences", "definitions", "gibberish", "gibberish-sentences", "words")
     others: tuple[tuple[str, ...], ...] = ()  # the captions of other corpora, for ``inter``; each is as likely
@@ -204,7 +204,7 @@ class Lower:
     seed: int = 12345  # draws the same texts, whatever other kinds are asked for
 
     def __post_init__(self) -> None:
-        """Refuse what nothing can be drawn from."""
+        """Refuse unknown kinds, and lengths or counts below one."""
         unknown = [kind for kind in self.kinds if kind not in SUBSTITUTES]
         if unknown:
             raise InputError(f"there is no lower bound {unknown[0]!a}; there are {', '.join(SUBSTITUTES)}")
@@ -253,7 +253,7 @@ def _inter(_study: BoundsStudy, counts: Integers, lower: Lower, generator: np.ra
 
 
 def _of_sentences(name: str, title: str, texts_of: Callable[[Lower], Sequence[str] | None]) -> Substitutes:
-    """Return what draws from sentences; nothing where none are given."""
+    """Return a function that draws trials from sentences; none without sentences."""
 
     def draw(_study: BoundsStudy, counts: Integers, lower: Lower, generator: np.random.Generator) -> Texts:
         if not (texts := texts_of(lower)):
@@ -267,7 +267,7 @@ def _of_sentences(name: str, title: str, texts_of: Callable[[Lower], Sequence[st
 
 
 def _of_words(name: str, title: str, words_of: Callable[[BoundsStudy, Lower], Sequence[str] | None]) -> Substitutes:
-    """Return what draws words independently, as often as they stand in the text: a trial for each length."""
+    """Return a function that draws words by frequency in the text: a trial per length."""
 
     def draw(study: BoundsStudy, counts: Integers, lower: Lower, generator: np.random.Generator) -> Texts:
         words = words_of(study, lower)

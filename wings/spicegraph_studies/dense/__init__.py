@@ -132,7 +132,7 @@ class _Texts:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What is needed of a metric: its statistics of pairs, its scores' names, and the first score of every pair."""
+    """A metric with its pair statistics, score names, and first score of every pair."""
 
     metric: Metric[Any]
     statistics: list[Any]
@@ -228,7 +228,7 @@ def _mean(values: Vector) -> float | None:
 
 
 def _means(values: Matrix) -> Vector:
-    """Return the means of the columns, over what is defined; NaN where nothing is."""
+    """Return the column means, ignoring NaN; NaN for columns without values."""
     defined = ~np.isnan(values)
     sums: Vector = np.nan_to_num(values).sum(axis=0)
     means: Vector = np.divide(sums, defined.sum(axis=0), out=np.full(sums.shape, np.nan), where=defined.any(axis=0))
@@ -322,7 +322,7 @@ def _one_by_one(
 
 
 def _cider(metric: Cider, items: Sequence[Item], work: _Work) -> dict[tuple[int, ...], list[float]]:
-    """Return CIDEr of each group of pairs by itself, those of one size at once: what calling the metric gives."""
+    """Return CIDEr of each group of pairs, as calling the metric would, batched by size."""
     texts = dict.fromkeys(chain.from_iterable((item.candidate, *item.references) for item in items))
     row = {text: n for n, text in enumerate(texts)}
     tokens = [split_at_spaces(words) for words in tokenize_texts(list(row))]

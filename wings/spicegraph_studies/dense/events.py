@@ -29,7 +29,7 @@ Segment: TypeAlias = tuple[float, float]  # Where a part of a video begins and e
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Parts of a video, and what a caption says of each; they may overlap, and stand in any order."""
+    """Segments of a video and their captions; they may overlap, in any order."""
 
     segments: tuple[Segment, ...] = ()
     sentences: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class DenseCorpus:
 
 
 class Missing(StrEnum):
-    """What becomes of a video that has references and no captions, or captions and no references."""
+    """Treatment of videos that have references but no captions, or the reverse."""
 
     REFUSE = "refuse"
     ZERO = "zero"

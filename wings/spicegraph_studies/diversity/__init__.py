@@ -57,7 +57,7 @@ FIGURES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class GraphDiversity:
-    """What the captions of one image say together, and what one of them says in the mean; contradicting pairs."""
+    """An image's scene graph counts, merged and per caption, and its contradicting pairs."""
 
     objects: int  # distinct ones of the merged graph
     attributes: int
@@ -80,7 +80,7 @@ class SetDiversity:
 
 @dataclass(frozen=True, slots=True)
 class Diversity:
-    """The diversity of sets of captions: means over the images, and what belongs to the corpus."""
+    """The diversity of sets of captions: means over images, and corpus figures."""
 
     sets: tuple[SetDiversity, ...]
     vocabulary: int  # distinct words of all captions
@@ -258,7 +258,7 @@ def _novel(sets: Mapping[ItemId, Sequence[Tokens]], training: Sequence[str]) -> 
 def _graphs(
     sets: Mapping[ItemId, Sequence[str]], source: FactCache, progress: Progress | None
 ) -> dict[ItemId, GraphDiversity]:
-    """Return what each image's captions say, together and one by one, and how many pairs contradict each other."""
+    """Return each image's graph counts, merged and per caption, with contradicting pairs."""
     lexicon = load_lexicon()
     texts = list(dict.fromkeys(text for captions in sets.values() for text in captions))
     facts = dict(zip(texts, source.facts(texts), strict=True))

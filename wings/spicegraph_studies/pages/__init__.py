@@ -79,7 +79,7 @@ def best_metric(
 
 
 def _is_ahead(pair: tuple[str, str], comparisons: Sequence[MetricComparison], of: tuple[int, str]) -> tuple[bool, str]:
-    """Return whether the first of two metrics is known to be ahead, and what is said of it."""
+    """Return whether the first of two metrics is known to be ahead, and why."""
     size, unit = of
     if size < _HANDFUL:
         return False, f"{size:,} {unit} are too few to tell them apart"
@@ -87,7 +87,7 @@ def _is_ahead(pair: tuple[str, str], comparisons: Sequence[MetricComparison], of
 
 
 def _judged(test: MetricComparison | None, of: tuple[int, str]) -> tuple[bool, str]:
-    """Say whether a difference is more than chance, and in words what shows it; without an interval it may be."""
+    """Return whether a difference is beyond chance, with the reason; without an interval, True."""
     if test is None or test.low is None or test.high is None or not test.difference:
         return True, ""
     low, high = sorted(map(abs, (test.low, test.high)))
@@ -121,12 +121,12 @@ def rating_chart(
 
 
 def length_facts(length: Mapping[str, float | None], alone: str, held: str) -> Iterator[str]:
-    """Yield what length says of long texts: ``alone`` has a place for its figure, ``held`` says what the others are."""
+    """Yield the length figures as a sentence: ``alone`` formats the first, ``held`` introduces the rest."""
     if length:
         first, *others = [(name, cell_text(Column(""), value)) for name, value in length.items()]
         yield f"{alone.format(first[1])} {held}: {', '.join(f'{name} {value}' for name, value in others)}."
 
 
 def removed_fact(reasons: Mapping[str, int]) -> str:
-    """Return the fact that says what was left out, and how many of each."""
+    """Return a sentence on the removed records, counted by reason."""
     return "Removed: " + ("; ".join(f"{reason} ({n:,})" for reason, n in reasons.items() if n) or "nothing") + "."

@@ -287,7 +287,7 @@ def _values_said(rows: Sequence[Accuracy]) -> str:
 
 
 def hallucination_study(agreement: HallucinationAgreement, judged: Judged[Judgement]) -> Study:
-    """Return the study of what metrics find of the words that people marked."""
+    """Return the study of metrics' detection of the words that people marked."""
     share = agreement.faulty / agreement.captions
     measured = {
         name: [(score, value) for score, row in agreement.detections.items() if (value := row[name]) is not None]

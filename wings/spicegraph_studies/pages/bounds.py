@@ -169,7 +169,7 @@ def bounds_study(result: BoundsResult) -> Study:
 
 
 def _verdict(human: Bound, systems: Sequence[tuple[str, Bound]], lower: Sequence[TrialBounds]) -> tuple[str, str]:
-    """Say how far people and systems get by the first score, and what a caption without the image gets."""
+    """Return sentences on people's and systems' first score, and on captions without the image."""
     if human.value is None:
         return f"{human.name} is undefined for people", ""
     sentences = [
@@ -195,7 +195,7 @@ def _beside(bound: Bound, *, is_lower: bool) -> Sequence[Cell]:
 
 
 def _beside_people(human: TrialBounds, trials: Sequence[TrialBounds], *, is_lower: bool = False) -> Iterator[Grid]:
-    """Yield each trial's scores and what part of the human score they are; of systems with their intervals."""
+    """Yield tables of trials' scores and shares of the human score; systems' with intervals."""
     title, most, more = (
         ("Lower bounds", _LOWER_TOGETHER, headings("%|percent"))
         if is_lower
@@ -214,7 +214,7 @@ def _beside_people(human: TrialBounds, trials: Sequence[TrialBounds], *, is_lowe
 
 
 def _length(result: BoundsResult) -> Iterator[Grid]:
-    """Yield what length alone says of the systems and people, and each difference with length held constant."""
+    """Yield the table of length: how often longer captions win, and differences at equal length."""
     columns = headings(
         "System|text", "Score|text", "the longer has more|percent", "system - people at equal length|score",
         "95 % interval|score span",

@@ -24,7 +24,7 @@ _MOST_ROWS = 14  # longer tables of a page are folded
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A drawn chart, what stands above it, and the classes of its colours (:func:`charts.ink`) with their names."""
+    """A drawn chart, its caption, and its colour classes (:func:`charts.ink`) with names."""
 
     svg: Markup
     caption: str
@@ -50,7 +50,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What all outputs are made from: ``tables`` are the long ones for programs, ``values`` are what JSON holds."""
+    """The source of all outputs: ``tables`` are long ones for programs, ``values`` the JSON."""
 
     title: str
     facts: Sequence[str]

@@ -172,7 +172,7 @@ def _sum_of_distances(bits: int, position: int, planes: Sequence[int]) -> int:
 
 
 def _branch_long(states: list[_State], row: _LongRow, position: int, planes: Sequence[int]) -> list[_State]:
-    """Do what :func:`_branch` does, without trying what cannot be among the best."""
+    """Do the same as :func:`_branch`, skipping options that cannot be among the best."""
     # Distances only add to a state's rank. So when even the greatest gain of the options that are left is too little,
     # the state is done; and when it is enough only without a new chunk, the next option is the one that continues the
     # chunk.

@@ -116,7 +116,7 @@ NO_ALIGNMENT = Alignment((), (), ())  # What stands for the alignment of a stati
 
 @dataclass(frozen=True, slots=True)
 class MeteorStatistic:
-    """What METEOR keeps of an item: all of it is about the best reference, the first of several equal ones."""
+    """METEOR statistic of an item, for its best reference (the first on ties)."""
 
     counts: Counts  # the 23 numbers of Counts
     score: float  # the item's METEOR, in [0, 1]
@@ -143,7 +143,7 @@ def _counts(matches: Sequence[WordMatch], candidate: Sentence, reference: Senten
 
 
 class _MeteorScorer:
-    """Holds what texts share: the numbers of words, the hashes of phrases."""
+    """METEOR scorer with word numbers and phrase hashes shared between texts."""
 
     def __init__(self, data: MeteorData, options: TextOptions) -> None:
         self._prefixes = data.sources.prefixes
@@ -203,7 +203,7 @@ def score_texts(
 def scored_texts(
     items: Iterable[tuple[str, Sequence[str]]], *, data: MeteorData, options: TextOptions = COCO_TEXT
 ) -> Iterator[MeteorStatistic]:
-    """Yield what :func:`score_texts` returns; few items are held at a time."""
+    """Yield the statistics of :func:`score_texts`, holding few items at a time."""
     scorer = _MeteorScorer(data, options)
     stream = iter(items)
     while batch := list(islice(stream, _BATCH)):
@@ -294,7 +294,7 @@ class Meteor(Metric[MeteorStatistic]):
         return (Working("METEOR", _TEXT, values),)
 
     def columns(self, statistics: Sequence[MeteorStatistic]) -> Matrix:
-        """Return what the corpus score sums, (items, 23)."""
+        """Return the columns to sum for the corpus score, (items, 23)."""
         return np.array([add_counts([statistic.counts]) for statistic in statistics], dtype=np.float64)
 
     def from_sums(self, sums: Matrix) -> dict[str, Vector]:

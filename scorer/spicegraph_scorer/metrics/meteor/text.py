@@ -59,7 +59,7 @@ SEPARATOR = "|||"  # What stands between the texts of a line that METEOR's progr
 
 @dataclass(frozen=True, slots=True)
 class TextOptions:
-    """How METEOR prepares text; the default is what the COCO evaluation uses (the jar's ``-norm``)."""
+    """Text preprocessing options of METEOR; the default is the COCO evaluation's (``-norm``)."""
 
     normalize: bool = True  # run the normaliser and lower-case
     punctuation: bool = True  # keep it as tokens; False, with normalize, is -noPunct
@@ -137,7 +137,7 @@ def english_stemmer() -> Callable[[str], str]:
 
 
 class Module(IntEnum):
-    """What makes two words or phrases match, in the order in which METEOR tries."""
+    """Matcher of words or phrases, in the order that METEOR tries them."""
 
     EXACT = 0
     STEM = 1

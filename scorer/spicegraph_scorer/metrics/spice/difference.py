@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What changed from one description to another, judged by the references that both share."""
+    """Changes from one description to another, judged by their shared references."""
 
     added_right: tuple[SceneTuple, ...]
     added_wrong: tuple[SceneTuple, ...]
@@ -102,7 +102,7 @@ def _only_with(
 
 
 def difference(before: Match, after: Match) -> Difference:
-    """Return what changed between two descriptions, by the matches of each with the same references."""
+    """Return the changes between two descriptions, from matches with the same references."""
     if [each.strings for each in before.reference] != [each.strings for each in after.reference]:
         raise InputError("two descriptions can be compared only by the same references")
     between = match_tuples(before.candidate, after.candidate)
@@ -163,7 +163,7 @@ class SystemDifference:
 
 
 def differences(first: Sequence[Item], second: Sequence[Item], spice: Spice) -> SystemDifference:
-    """Return what changed from one system's checked items to another's, by a SPICE with evidence."""
+    """Return the changes between two systems' checked items, by a SPICE with evidence."""
     other = in_order_of(first, second)
     both = Corpus((*first, *other))
     statistics = spice.collect(both)

@@ -30,7 +30,7 @@ _ENGLISH: Final = "en"
 
 
 class Side(NamedTuple):
-    """The captions of one side: their language, what gives their facts, and their words."""
+    """Language, fact source and lexicon of the candidates or the references."""
 
     language: str
     source: FactSource

@@ -50,7 +50,7 @@ def categories_of(given: Resources) -> Mapping[str, Category]:
 
 
 class ReferenceCache(Generic[T]):
-    """Keeps what a metric made of the references of so many images that were scored last, about 20 kB each."""
+    """LRU cache of values derived from images' references, about 20 kB each."""
 
     def __init__(self, images: int) -> None:
         self._images = images
@@ -62,7 +62,7 @@ class ReferenceCache(Generic[T]):
         return cls(given.images) if given.images else None
 
     def get(self, references: tuple[str, ...], make: Callable[[], T]) -> T:
-        """Return what was made of an image's references; it is made if they are not known."""
+        """Return the cached value, computing it on a miss."""
         known = self._kept.get(references)
         if known is None:
             known = self._kept[references] = make()
@@ -173,7 +173,7 @@ class Spice(Metric[SpiceStatistic]):
 
     @property
     def facts(self) -> FactSource:
-        """What gives the facts of captions: the source, from the text that it is to parse."""
+        """Fact source for captions, with their text prepared for the parser."""
         return self._read(self.source)
 
     def _read(self, source: FactSource) -> FactSource:
@@ -182,7 +182,7 @@ class Spice(Metric[SpiceStatistic]):
         return FunctionSource(source.signature, lambda texts: source.facts(map(toolkit_text, texts)))
 
     def _facts_in_order(self, items: Sequence[Item]) -> _Facts:
-        """Return what gives the facts of candidates, and of references."""
+        """Return the fact iterators of candidates and of references."""
         if self.across is None:
             facts = FactsInOrder(self.facts, captions_of(items))
             return facts, facts
@@ -365,7 +365,7 @@ def jar_output(result: Result, *, detailed: bool = True, subset: bool = True) ->
 
 
 def jar_rows(result: Result, *, detailed: bool = True, subset: bool = True) -> Iterator[dict[str, Json]]:
-    """Yield what :func:`jar_output` lists: the tuples of many items are far larger than they are."""
+    """Yield the rows of :func:`jar_output` one item at a time."""
     run = next((run for run in result.runs if run.name in JAR_METRICS), None)
     if run is None:
         raise InputError("the SPICE format holds SPICE results: ask for the metric spice or spice-exact")
