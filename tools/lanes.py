@@ -99,11 +99,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--hosts", action="store_true", help="only tell by the exit status whether hosts' tests run")
     options = parser.parse_args(arguments)
     changed = changed_files(options.since)
-    if changed is None:
-        print("tests" if not options.hosts else "")
-        return int(options.hosts)
     if options.hosts:
-        return int(not any(path.startswith(HOSTS) for path in changed))
+        return int(not any(path.startswith(HOSTS) for path in changed or ()))
+    if changed is None:
+        print("tests")
+        return 0
     parts = choose_parts(changed)
     print(*choose_tests(changed), *([f"--full={','.join(parts)}"] if parts else []))
     return 0

@@ -358,8 +358,7 @@ def resources(
 
 def _depend_on_language(metrics: str | Sequence[str]) -> bool:
     """Return whether a metric parses captions or is made for English; others need no pipeline."""
-    kinds = [METRICS[name].kind for name in metric_names(metrics)]
-    return any(kind.english or kind.needs.facts for kind in kinds)
+    return any(kind.english or kind.needs.facts for kind in (METRICS[name].kind for name in metric_names(metrics)))
 
 
 def _with_language(data: MetricData, pipeline: str | FactSource, facts: Callable[[], FactSource]) -> MetricData:

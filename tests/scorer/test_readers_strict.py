@@ -11,7 +11,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer import score
 from spicegraph_scorer.readers import parse_columns, read_items
 from spicegraph_scorer.readers.phrases import phrase_notes
-from spicegraph_scorer.readers.printed import printed
+from spicegraph_scorer.readers.printed import parse_printed
 from spicegraph_scorer.readers.read import read_captions, read_references
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ def test_lists_in_texts_and_tables_without_names_are_read(
     ],
 )
 def test_lists_as_programs_print_them(text: str) -> None:
-    assert printed(text) == ["a dog", "the dog's bed"]
+    assert parse_printed(text) == ["a dog", "the dog's bed"]
 
 
 @pytest.mark.parametrize("text", ["[music] a dog", "( man , ride , horse )", "(left) a man", "array", "['a' ... 'b']"])
 def test_texts_that_print_no_list_stay(text: str) -> None:
-    assert printed(text) is text
+    assert parse_printed(text) is text
 
 
 def test_boxes_and_tokens_are_refused_and_stripped() -> None:

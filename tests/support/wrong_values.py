@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spicegraph_parser.errors import SpicegraphError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 VALUES: tuple[Any, ...] = (
     None,
@@ -28,3 +35,15 @@ VALUES: tuple[Any, ...] = (
     {None: ["x"]},
     object(),
 )
+
+
+def check_wrong_values(name: str, call: Callable[[Any], object]) -> None:
+    """Fail where a function raises something else than an error with a message; values that it takes are right."""
+    for value in VALUES:
+        try:
+            call(value)
+        except SpicegraphError as error:
+            first = str(error).splitlines()[0]
+            assert first.strip(), (name, value)
+        except Exception as error:  # noqa: BLE001 (what the callers' tests are for)
+            pytest.fail(f"{name} of {value!r}: {type(error).__name__}: {error}")

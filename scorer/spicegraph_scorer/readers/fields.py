@@ -12,7 +12,7 @@ from spicegraph_parser.errors import InputError, counted
 from spicegraph_parser.languages import find_language, language_tables
 from spicegraph_scorer.readers import shapes
 from spicegraph_scorer.readers.checks import Fault, shown
-from spicegraph_scorer.readers.printed import may_be_printed, printed
+from spicegraph_scorer.readers.printed import may_be_printed, parse_printed
 from spicegraph_scorer.readers.records import Format, Record, Records, given_references, untyped_id
 from spicegraph_scorer.readers.shapes import Columns, Shape, Side, captions_of, find_fields, has_path, plain, value_at
 
@@ -408,7 +408,7 @@ def _is_plain(value: object) -> bool:
 
 def _listed(text: str) -> object:
     """Return the captions of a text that prints objects of them, or the text."""
-    parsed = printed(text) if may_be_printed(text) else text
+    parsed = parse_printed(text) if may_be_printed(text) else text
     if isinstance(parsed, list) and parsed and all(isinstance(part, dict) for part in parsed):
         return captions_of(parsed) or text
     return text

@@ -30,11 +30,11 @@ def is_printed_list(text: str) -> bool:
     """Say whether a text seems to print a list of several texts, or one that cannot be read."""
     if not may_be_printed(text) or not _BEGINS.match(text):
         return False
-    parts = printed(text)
+    parts = parse_printed(text)
     return not isinstance(parts, list) or len(parts) != 1
 
 
-def printed(text: str) -> object:
+def parse_printed(text: str) -> object:
     """Return the list or object that a text prints, or the text itself."""
     inner = text.strip()
     if array := _ARRAY.fullmatch(inner):

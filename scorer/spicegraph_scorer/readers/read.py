@@ -84,7 +84,7 @@ class Dataset:
         """Return an item by its place."""
         return self.items[place]
 
-    def described(self) -> Iterator[str]:
+    def describe(self) -> Iterator[str]:
         """Yield how the file was read, its first item, and the notes."""
         items = counted(len(self.items), "item")
         images = f" of {counted(len(set(self.images)), 'image')}" if self.images else ""

@@ -13,7 +13,7 @@ import msgspec
 
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers.checks import CAPTION_FAULTS, Fault, refuse_faults, shown
-from spicegraph_scorer.readers.printed import may_be_printed, printed
+from spicegraph_scorer.readers.printed import may_be_printed, parse_printed
 from spicegraph_scorer.readers.shapes import captions_of
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, Source, open_source
 
@@ -77,11 +77,11 @@ def given_references(key: str, value: object) -> object:
     if isinstance(value, list):
         if not any(isinstance(part, str) and may_be_printed(part) for part in value):
             return value
-        parts = [printed(part) if isinstance(part, str) else part for part in value]
+        parts = [parse_printed(part) if isinstance(part, str) else part for part in value]
         return [text for part in parts for text in (part if isinstance(part, list) else [part])]
     if not isinstance(value, str):
         return value
-    if may_be_printed(value) and (parsed := printed(value)) is not value:
+    if may_be_printed(value) and (parsed := parse_printed(value)) is not value:
         return captions_of(parsed) or parsed
     if key == FACTS:
         lines = (_BULLET.sub("", line.strip(), count=1) for line in value.splitlines())

@@ -92,9 +92,11 @@ def _facts(
     rest = [text for text in wanted if text not in known]
     if others is None:
         faults += [Fault(f"caption {shown(text)}", "", _TOKENIZED) for text in rest]
-    elif language not in (None, spoken := getattr(others, "language", None)) and spoken is not None:
-        why = f"is no document, and {others.signature} reads {spoken}; the documents are in {language}"
-        faults += [Fault(f"caption {shown(text)}", "", why) for text in rest]
+    else:
+        spoken = getattr(others, "language", None) or language
+        if language is not None and spoken != language:
+            why = f"is no document, and {others.signature} reads {spoken}; the documents are in {language}"
+            faults += [Fault(f"caption {shown(text)}", "", why) for text in rest]
     refuse_faults("documents", faults)
     parsed = iter(()) if others is None else others.facts(rest)
     return (extract(read_doc(known[text])).every_fact if text in known else next(parsed) for text in wanted)

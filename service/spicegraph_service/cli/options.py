@@ -151,7 +151,7 @@ class InputOptions:
         dataset = read_items(
             path, empty=empty, control_tokens=self.control_tokens or "refuse", several=several, **self.reading(language)
         )
-        for line in dataset.described():
+        for line in dataset.describe():
             say(line)
         for note in notes_on(path, dataset.items, language=language):
             say_warning(note)

@@ -80,7 +80,7 @@ def _read(task: Task) -> Dataset:
         made = (replace(item, candidate=task.rewrite.make(item.candidate)) for item in dataset.items)
         dataset = replace(dataset, items=check_items(made, empty="zero", control_tokens=task.control_tokens))
     if task.say is not None:
-        for line in dataset.described():
+        for line in dataset.describe():
             task.say(line)
     looks = is_graph if task.graphs else None
     for note in notes_on(dataset.source, dataset.items, is_graph=looks, language=task.data.language):

@@ -104,8 +104,14 @@ class Evaluator:
             )
             for name, signature in self._signatures.items()
         )
-        signatures = [pipeline.signature for pipeline in self._pipelines.values()]
-        return tasks.WorkerInfo(version("spicegraph"), signatures[0], metrics, self._missing, *signatures[1:])
+        scenes = self._pipelines.get("scene")
+        return tasks.WorkerInfo(
+            version("spicegraph"),
+            self._pipelines["spice"].signature,
+            metrics,
+            self._missing,
+            scenes.signature if scenes is not None else "",
+        )
 
     def make_ready(self) -> None:
         """Load metrics' resources ahead of the first calls."""
